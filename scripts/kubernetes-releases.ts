@@ -7,7 +7,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { errorMessage } from '@machineadm/document/errors.ts';
 import {
   type ComponentGate,
   componentGates,
@@ -19,7 +18,8 @@ import { REMOVED_FLAGS } from '@machineadm/document/kubernetes-releases/flags.ts
 import { companionTags } from '@machineadm/document/kubernetes-releases/images.ts';
 import { kubeadmGates } from '@machineadm/document/kubernetes-releases/kubeadm.ts';
 import { oldestKubelet } from '@machineadm/document/kubernetes-releases/version-skew.ts';
-import { parseVersion, type Version } from '@machineadm/document/program-version.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
+import { parseVersion, type Version } from '@machineadm/document/text/program-version.ts';
 
 const CONSTANTS = 'cmd/kubeadm/app/constants/constants.go';
 const KUBEADM_FEATURES = 'cmd/kubeadm/app/features/features.go';

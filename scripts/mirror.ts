@@ -9,7 +9,7 @@
  */
 import { readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { openDownloadSource } from '../src/trust/download-source.ts';
 import { fetchFiles, fetchRelease } from '../src/trust/fetch.ts';
 import { pathOfRoot } from '../src/trust/follow-roots.ts';

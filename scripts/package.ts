@@ -8,7 +8,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { errorMessage } from '@machineadm/document/errors.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import { buildInfo } from '../src/cli/build-info.ts';
 import { commitTime } from './build/inputs.ts';
 import { billOfMaterialsFile, nativeTarget, TARGETS, type Target } from './build/runtime.ts';

@@ -7,7 +7,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import { join, resolve } from 'node:path';
-import { errorMessage } from '@machineadm/document/errors.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import { readOptions } from './options.ts';
 import { labObstacle, labQuickstart } from './quickstart/lab.ts';
 import { lightQuickstart } from './quickstart/light.ts';

@@ -13,7 +13,7 @@
 
 import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import { errorMessage } from '@machineadm/document/errors.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import { buildInfo } from '../src/cli/build-info.ts';
 import { DIRECTORY_MANIFEST, parseDirectory } from '../src/trust/directory.ts';
 import { parseKeys } from '../src/trust/keys.ts';

@@ -146,7 +146,7 @@ function attackFiles(): string[] {
 const APART: readonly (readonly [RegExp, string?])[] = [
   [/support\/steps\.ts'|'fast-check'|-arbitrary\.ts'|\/conservation/],
   [/support\/command-line\.ts'/, 'command lines'],
-  [/'@machineadm\/document\/redaction\.ts'/, 'the redactor'],
+  [/'@machineadm\/document\/redaction\/process-redactor\.ts'/, 'the redactor'],
 ];
 
 /** The temporary directory of the unit tests: in memory if there is space. They create some ten thousand files and execute some. */

@@ -1,5 +1,5 @@
-import { learn } from '@machineadm/document/redaction.ts';
-import { observeSecrets } from '@machineadm/document/secret.ts';
+import { learn } from '@machineadm/document/redaction/process-redactor.ts';
+import { observeSecrets } from '@machineadm/document/secrets/secret.ts';
 import { runProgram } from './commands/index.ts';
 import { sealProcess } from './seal.ts';
 

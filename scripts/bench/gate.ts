@@ -17,8 +17,8 @@ import {
 import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { errorMessage } from '@machineadm/document/errors.ts';
-import { exampleDocument } from '@machineadm/document/example.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
+import { exampleDocument } from '@machineadm/document/versions/example.ts';
 import { INPUTS } from '../build/inputs.ts';
 import { readOptions } from '../options.ts';
 import { childSeconds, cpuSecondsOf } from './cpu.ts';

@@ -5,7 +5,7 @@
  */
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { exampleDocument } from '@machineadm/document/example.ts';
+import { exampleDocument } from '@machineadm/document/versions/example.ts';
 import { buildPeers } from '../lab/artefacts.ts';
 import { cpuSecondsIn, cpuSecondsOf } from './cpu.ts';
 import { inputsOf, PEER_WORKS, TOOLS } from './peers-work.ts';

@@ -6,8 +6,8 @@
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { exampleDocument } from '@machineadm/document/example.ts';
-import { EXIT_CODES } from '@machineadm/document/exit-codes.ts';
+import { EXIT_CODES } from '@machineadm/document/outcomes/exit-codes.ts';
+import { exampleDocument } from '@machineadm/document/versions/example.ts';
 import { inputsOf, PEER_WORKS } from './peers-work.ts';
 
 const OVERLAY = resolve(import.meta.dirname, '../quickstart/overlay.sh');

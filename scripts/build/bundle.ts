@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { basename, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { deflateRawSync } from 'node:zlib';
-import { exampleDocument } from '@machineadm/document/example.ts';
+import { exampleDocument } from '@machineadm/document/versions/example.ts';
 import { build, type Metafile, type Plugin, transform } from 'esbuild';
 import { lazyPart } from './lazy-part.ts';
 import { packParts } from './packed-parts.ts';

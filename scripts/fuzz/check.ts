@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { CANARIES, type FuzzTarget } from './target.ts';
 
 /** The result of one input: all messages about it, and the defect that it shows. */

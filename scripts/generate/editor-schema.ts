@@ -1,6 +1,6 @@
+import type { JsonSchema } from '@machineadm/document/fields/conditions.ts';
+import { notesOf } from '@machineadm/document/fields/field.ts';
 import { exampleDocument, type Role } from '@machineadm/document/index.ts';
-import type { JsonSchema } from '@machineadm/document/sections/conditions.ts';
-import { notesOf } from '@machineadm/document/sections/field.ts';
 import { CONTROLS } from '@machineadm/hardening/controls/index.ts';
 import { titleOf } from '@machineadm/hardening/title.ts';
 import type * as z from 'zod';

@@ -1,5 +1,5 @@
-import { HARDENING_PROFILES } from '@machineadm/document/hardening-controls.ts';
-import type { Control } from '@machineadm/hardening/control.ts';
+import { HARDENING_PROFILES } from '@machineadm/document/sections/hardening-controls.ts';
+import type { Control } from '@machineadm/hardening/controls/control.ts';
 import { CONTROLS } from '@machineadm/hardening/controls/index.ts';
 import { titleOf } from '@machineadm/hardening/title.ts';
 

@@ -1,4 +1,4 @@
-import { EXIT_CODES } from '@machineadm/document/exit-codes.ts';
+import { EXIT_CODES } from '@machineadm/document/outcomes/exit-codes.ts';
 import { type Argument, type Command, Help, type Option } from 'commander';
 
 /**

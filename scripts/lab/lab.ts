@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { errorMessage } from '@machineadm/document/errors.ts';
 import { NEWEST_KNOWN_MINOR } from '@machineadm/document/kubernetes-releases/minor.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import { scale } from '../quickstart/scale.ts';
 import { buildCluster, LAB_DIRECTORY, type Progress, partsOf } from './artefacts.ts';
 import { destroyMachines, freeAddress, listMachines, machineNamed, startMachine } from './fleet.ts';

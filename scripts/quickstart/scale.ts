@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errorMessage } from '@machineadm/document/errors.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import { buildCluster, buildLayer, type Progress } from '../lab/artefacts.ts';
 import { destroyMachines, freeAddresses } from '../lab/fleet.ts';
 import type { Machine } from '../lab/machine.ts';

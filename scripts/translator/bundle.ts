@@ -12,7 +12,7 @@ export async function bundleTranslator(root: string, directory: string): Promise
   const { metafile } = await build({
     entryPoints: {
       translator: join(root, 'packages/translator/src/main.ts'),
-      conversions: join(root, 'packages/translator/src/conversions/main.ts'),
+      conversions: join(root, 'packages/translator/src/worker/main.ts'),
     },
     absWorkingDir: root,
     outdir: directory,

@@ -1,5 +1,5 @@
-import type { Diagnostic, Place } from '@machineadm/document/diagnostics.ts';
-import type { Tree } from '@machineadm/document/tree.ts';
+import type { Diagnostic, Place } from '@machineadm/document/diagnostics/index.ts';
+import type { Tree } from '@machineadm/document/trees/tree.ts';
 import { parseYaml } from '@machineadm/document/yaml/parse.ts';
 
 /** A place in a text, counted from 1. */

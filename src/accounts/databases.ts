@@ -1,4 +1,4 @@
-import { Secret } from '@machineadm/document/secret.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 
 /** A line of passwd(5). */

@@ -1,6 +1,6 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { textLines } from '@machineadm/document/printable.ts';
-import { redact } from '@machineadm/document/redaction.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
+import { textLines } from '@machineadm/document/text/printable.ts';
 import type { Command, Host, QueryHost } from '../host/seam/host.ts';
 import type { UnmetRequirement } from '../step/index.ts';
 

@@ -1,4 +1,4 @@
-import type { GroupModel, Model } from '@machineadm/document/model.ts';
+import type { GroupModel, Model } from '@machineadm/document/model/index.ts';
 
 /** The groups of the document, and those that its users are members of. */
 export function wantedGroups({ groups, users }: Pick<Model['host'], 'groups' | 'users'>): readonly GroupModel[] {

@@ -1,5 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { DeviceIdentity, DeviceSelector } from '@machineadm/document/model.ts';
+import type { DeviceIdentity, DeviceSelector } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { jsonRows } from './json-rows.ts';
 import { readSuperblock } from './signatures.ts';

@@ -1,4 +1,4 @@
-import { lastLine } from '@machineadm/document/printable.ts';
+import { lastLine } from '@machineadm/document/text/printable.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 
 /** What is free on the file system that a path is on, or will be; undefined where findmnt(8) does not tell. */

@@ -1,5 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { scalar } from '@machineadm/document/untyped.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { scalar } from '@machineadm/document/values/untyped.ts';
 
 /** What a program printed as JSON. Throws `HostStepFailed` where it is none: nothing is decided by what is not understood. */
 export function printedJson(program: string, stdout: string): unknown {

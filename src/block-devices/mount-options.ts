@@ -1,4 +1,4 @@
-import type { MountModel, SourceMount } from '@machineadm/document/model.ts';
+import type { MountModel, SourceMount } from '@machineadm/document/model/index.ts';
 
 /** Flags that the kernel shows in mountinfo as they were given; other options it rewrites, so they cannot be compared. */
 const COMPARABLE = ['ro', 'nosuid', 'nodev', 'noexec', 'noatime', 'nodiratime', 'sync', 'dirsync', 'nosymfollow'];

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import type { DeviceMount, MountModel } from '@machineadm/document/model.ts';
+import type { DeviceMount, MountModel } from '@machineadm/document/model/index.ts';
 import { FSTAB } from '@machineadm/document/ownership/paths.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { type BlockDevice, describeDevice } from './device.ts';

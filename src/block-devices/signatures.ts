@@ -1,5 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { lastLine } from '@machineadm/document/printable.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { lastLine } from '@machineadm/document/text/printable.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 
 /** What the first thing that libblkid finds on a device says of itself. */

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import type { SourceMount } from '@machineadm/document/model.ts';
+import type { SourceMount } from '@machineadm/document/model/index.ts';
 import { FSTAB } from '@machineadm/document/ownership/paths.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { entryLine, type FstabEntry, foreignEntries, hasForeignSwap, ownEntry } from './fstab.ts';

@@ -1,4 +1,4 @@
-import { parseDuration } from '@machineadm/document/units.ts';
+import { parseDuration } from '@machineadm/document/text/units.ts';
 import { usageError } from './usage-error.ts';
 
 /**

@@ -1,6 +1,6 @@
-import { omitUndefined } from '@machineadm/document/defined.ts';
-import { printableJson } from '@machineadm/document/printable.ts';
-import { redactDeep } from '@machineadm/document/redaction.ts';
+import { redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
+import { printableJson } from '@machineadm/document/text/printable.ts';
+import { omitUndefined } from '@machineadm/document/values/defined.ts';
 import type { RunEvent } from '@machineadm/status/status.ts';
 import { OUTPUT_API_VERSION } from './output.ts';
 

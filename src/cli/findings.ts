@@ -1,8 +1,8 @@
-import { formatPlace } from '@machineadm/document/diagnostics.ts';
-import { type ExitName, exitCode } from '@machineadm/document/exit-codes.ts';
-import { printable } from '@machineadm/document/printable.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
-import { redact } from '@machineadm/document/redaction.ts';
+import { formatPlace } from '@machineadm/document/diagnostics/index.ts';
+import { type ExitName, exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
+import { printable } from '@machineadm/document/text/printable.ts';
 import type { Finding } from '../diagnosis/checks/finding.ts';
 import { type OutputFormat, printData, printReport, printText } from './output.ts';
 import type { OutputKind } from './output-kinds.ts';

@@ -1,4 +1,4 @@
-import type { MachineadmError } from '@machineadm/document/errors.ts';
+import type { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { usageError } from './usage-error.ts';
 
 /**

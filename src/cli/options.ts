@@ -1,4 +1,4 @@
-import { EXIT_CONVENTIONS, type ExitConvention, isExitConvention } from '@machineadm/document/exit-codes.ts';
+import { EXIT_CONVENTIONS, type ExitConvention, isExitConvention } from '@machineadm/document/outcomes/exit-codes.ts';
 import { type Command, Option } from 'commander';
 import { type OutputFormat, parseOutputFormat } from './output-format.ts';
 import { COLOR_MODES, type ColorMode, setTerminal } from './terminal.ts';

@@ -1,8 +1,8 @@
-import type { Diagnostic } from '@machineadm/document/diagnostics.ts';
-import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
-import { exitCode } from '@machineadm/document/exit-codes.ts';
-import { printable, printableJson, printablePainted } from '@machineadm/document/printable.ts';
-import { redact, redactDeep } from '@machineadm/document/redaction.ts';
+import type { Diagnostic } from '@machineadm/document/diagnostics/index.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
+import { redact, redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
+import { printable, printableJson, printablePainted } from '@machineadm/document/text/printable.ts';
 import { evaluateJsonPath } from './jsonpath.ts';
 import { fitted } from './layout.ts';
 import type { DataFormat, OutputFormat } from './output-format.ts';
@@ -130,7 +130,7 @@ export async function printUsageError(message: string, format: OutputFormat, hin
  */
 async function printFailure(format: DataFormat, error: object, found: readonly Diagnostic[] = []): Promise<void> {
   const records =
-    found.length === 0 ? undefined : (await import('@machineadm/document/diagnostics.ts')).diagnosticRecord;
+    found.length === 0 ? undefined : (await import('@machineadm/document/diagnostics/index.ts')).diagnosticRecord;
   const problems = records === undefined ? [] : found.map(records);
   await printData(format === 'yaml' ? 'yaml' : 'json', 'Error', { error, problems });
 }

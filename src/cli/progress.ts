@@ -1,5 +1,5 @@
-import { oneLine, oneLineDeep } from '@machineadm/document/printable.ts';
-import { stepTitle } from '@machineadm/document/step-ids.ts';
+import { stepTitle } from '@machineadm/document/ownership/step-ids.ts';
+import { oneLine, oneLineDeep } from '@machineadm/document/text/printable.ts';
 import { formatChecklist, SPIN_MS } from '@machineadm/status/checklist.ts';
 import { formatEvent, type Style } from '@machineadm/status/progress.ts';
 import type { RunEvent, RunStatus } from '@machineadm/status/status.ts';

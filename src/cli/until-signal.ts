@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 
 /**
  * Does the work until SIGTERM or SIGINT aborts it. Afterwards these signals do again what they did before.

@@ -1,5 +1,5 @@
-import { nearestName } from '@machineadm/document/diagnostics.ts';
-import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { nearestName } from '@machineadm/document/diagnostics/index.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import { type Command, type CommanderError, Help } from 'commander';
 import { commandIn, helpHint } from './command-tree.ts';
 import { printUsageError } from './output.ts';

@@ -1,5 +1,5 @@
-import { exitCode } from '@machineadm/document/exit-codes.ts';
-import type { Role } from '@machineadm/document/model.ts';
+import type { Role } from '@machineadm/document/model/index.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import { Option } from 'commander';
 import type { AddCommand } from '../cli/command-tree.ts';
 import { printText } from '../cli/output.ts';
@@ -15,7 +15,7 @@ export const addExample: AddCommand = (program, done) => {
     )
     .addHelpText('after', '\nExample:\n  machineadm example --role Worker > bootstrap.yaml')
     .action(async ({ role }: { readonly role: Role }) => {
-      const { exampleDocument } = await import('@machineadm/document/example.ts');
+      const { exampleDocument } = await import('@machineadm/document/versions/example.ts');
       printText(exampleDocument(role));
       done(exitCode('Success'));
     });

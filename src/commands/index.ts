@@ -1,4 +1,4 @@
-import { conventionalExitCode, EXIT_CODES, exitCode } from '@machineadm/document/exit-codes.ts';
+import { conventionalExitCode, EXIT_CODES, exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import { Command, CommanderError } from 'commander';
 import { buildInfo } from '../cli/build-info.ts';
 import { type CommandTable, commandIn, helpHint, leavesOf, withSubcommand } from '../cli/command-tree.ts';

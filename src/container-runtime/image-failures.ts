@@ -1,6 +1,6 @@
-import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
-import { textLines } from '@machineadm/document/printable.ts';
-import { redact } from '@machineadm/document/redaction.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
+import { textLines } from '@machineadm/document/text/printable.ts';
 import type { CommandResult, QueryHost } from '../host/seam/host.ts';
 
 /** What a reset leaves of the steps that bring images. */

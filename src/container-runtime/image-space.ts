@@ -1,8 +1,8 @@
-import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import { lastLine } from '@machineadm/document/printable.ts';
-import { member, stringAt } from '@machineadm/document/untyped.ts';
+import { lastLine } from '@machineadm/document/text/printable.ts';
+import { member, stringAt } from '@machineadm/document/values/untyped.ts';
+import { foreignYaml } from '@machineadm/document/yaml/foreign-yaml.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 
 /** The default of imageGCHighThresholdPercent (k/k pkg/kubelet/apis/config/v1beta1/defaults.go). */

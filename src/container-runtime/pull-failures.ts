@@ -1,4 +1,4 @@
-import type { Reason } from '@machineadm/document/reasons.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import type { CriError } from '../host/cri/client.ts';
 
 /** Why containerd could not pull an image. */

@@ -1,5 +1,5 @@
-import type { TomlTable, TomlValue } from '@machineadm/document/model.ts';
-import { Verbatim } from '@machineadm/document/verbatim.ts';
+import type { TomlTable, TomlValue } from '@machineadm/document/model/index.ts';
+import { Verbatim } from '@machineadm/document/values/verbatim.ts';
 
 /** A scalar or array of a TOML tree, with its key path. */
 export interface Leaf {

@@ -1,5 +1,5 @@
-import { utf8Text } from '@machineadm/document/decode.ts';
-import type { FileModel } from '@machineadm/document/model.ts';
+import { utf8Text } from '@machineadm/document/encodings/decode.ts';
+import type { FileModel } from '@machineadm/document/model/index.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { scopeOf, wantedContent } from '../owned-files/content.ts';
 import { notChecked, type UnmetRequirement } from '../step/index.ts';

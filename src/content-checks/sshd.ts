@@ -1,6 +1,6 @@
 import { matchesGlob } from 'node:path';
 import { dirname } from 'node:path/posix';
-import { redact } from '@machineadm/document/redaction.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { PRIVATE_FILES } from '../host/seam/queries.ts';
 import { notChecked, type UnmetRequirement } from '../step/index.ts';

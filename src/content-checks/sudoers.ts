@@ -1,5 +1,5 @@
 import { basename } from 'node:path/posix';
-import { redact } from '@machineadm/document/redaction.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { notChecked, type UnmetRequirement } from '../step/index.ts';
 import type { CheckedFile } from './checked-file.ts';

@@ -1,6 +1,6 @@
 import { basename } from 'node:path/posix';
-import { evidenceFrom } from '@machineadm/document/errors.ts';
-import { redact } from '@machineadm/document/redaction.ts';
+import { evidenceFrom } from '@machineadm/document/outcomes/errors.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { PRIVATE_FILES } from '../host/seam/queries.ts';
 import { notChecked, type UnmetRequirement } from '../step/index.ts';

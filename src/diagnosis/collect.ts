@@ -1,4 +1,4 @@
-import type { Evidence } from '@machineadm/document/errors.ts';
+import type { Evidence } from '@machineadm/document/outcomes/errors.ts';
 import type { LineSource } from '@machineadm/failures/catalogue.ts';
 import { parseJournalLine } from '@machineadm/failures/journal-entry.ts';
 import type { ObservedLine } from '@machineadm/failures/observed-line.ts';

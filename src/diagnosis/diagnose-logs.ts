@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { ObservedLine } from '@machineadm/failures/observed-line.ts';
 import { readSavedLog } from '@machineadm/failures/saved-log.ts';
 import { TellingLines } from '@machineadm/failures/telling-lines.ts';

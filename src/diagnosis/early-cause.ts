@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Failure, MachineadmError } from '@machineadm/document/errors.ts';
+import { type Failure, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import { KUBEADM_PODS, KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
 import { failureOf, type Verdict } from '@machineadm/failures/verdict.ts';
 import { socketOfMachine } from '../host/linux/runtime-sockets.ts';
 import type { QueryHost, ServiceState } from '../host/seam/host.ts';

@@ -1,4 +1,4 @@
-import type { Failure, MachineadmError } from '@machineadm/document/errors.ts';
+import type { Failure, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { isExplainable } from '@machineadm/failures/explainable.ts';
 import type { ObservedLine } from '@machineadm/failures/observed-line.ts';
 import { failureOf, type Verdict, verdict } from '@machineadm/failures/verdict.ts';

@@ -1,6 +1,6 @@
-import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
-import type { SecretValue } from '@machineadm/document/secret.ts';
-import { formatMode } from '@machineadm/document/units.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import type { SecretValue } from '@machineadm/document/secrets/secret.ts';
+import { formatMode } from '@machineadm/document/text/units.ts';
 import { FileError } from '../host/files/file-error.ts';
 import type { FileStat, QueryHost } from '../host/seam/host.ts';
 import { RESIDUE_PLACES, type ResiduePlace } from './residue-places.ts';

@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { runningSupervised } from './linux/commands.ts';
 import { endOrphans as endLinuxOrphans } from './linux/orphans.ts';
 import { gatherLinuxFacts } from './machine/linux-facts.ts';

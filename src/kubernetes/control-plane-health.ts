@@ -1,10 +1,10 @@
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import {
   KUBEADM_PODS,
   type KubeadmPod,
   STATIC_PODS_DIRECTORY,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
 import { type ApiServerManifest, readManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
 import { askHealthEndpoint } from '../host/http/request-once.ts';
 import type { QueryHost } from '../host/seam/host.ts';

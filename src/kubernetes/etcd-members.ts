@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { ADMIN_KUBECONFIG, STATIC_PODS_DIRECTORY } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import { Secret } from '@machineadm/document/secret.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
 import { getObject } from '../host/cluster/api-server.ts';
 import { KubeconfigUnusable, readKubeconfig } from '../host/cluster/kubeconfig.ts';
 import { requestOnce } from '../host/http/request-once.ts';

@@ -1,6 +1,6 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { KubernetesModel, TokenDiscovery } from '@machineadm/document/model.ts';
-import type { Secret } from '@machineadm/document/secret.ts';
+import type { KubernetesModel, TokenDiscovery } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import type { Secret } from '@machineadm/document/secrets/secret.ts';
 import { type ApiCredential, getObject } from '../host/cluster/api-server.ts';
 import {
   authorityOf,

@@ -1,6 +1,6 @@
-import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
 import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
+import { foreignYaml } from '@machineadm/document/yaml/foreign-yaml.ts';
 import { askHealthEndpoint } from '../host/http/request-once.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { lacksKubeadmArguments } from '../host/cluster/kubelet.ts';
 import type { QueryHost, ServiceState } from '../host/seam/host.ts';
 import { type UnitTrouble, unitTrouble } from '../host/services/unit-trouble.ts';

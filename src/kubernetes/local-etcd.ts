@@ -1,4 +1,4 @@
-import { Secret } from '@machineadm/document/secret.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import type { ApiServerManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import type { EtcdPeers } from './etcd-members.ts';

@@ -1,4 +1,4 @@
-import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
+import type { KubernetesModel, Model } from '@machineadm/document/model/index.ts';
 import { KUBELET_FLAGS_ENVIRONMENT } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { NodeAddressesModel } from '@machineadm/document/sections/kubernetes/node-addresses.ts';
 import { overlap, parseSubnet, type Subnet } from '@machineadm/document/sections/kubernetes/subnets.ts';

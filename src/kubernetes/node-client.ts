@@ -1,4 +1,4 @@
-import { member, text } from '@machineadm/document/untyped.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
 import { type Answer, type ApiCredential, getObject } from '../host/cluster/api-server.ts';
 
 /** The parts of a Node that show its identity and health. */

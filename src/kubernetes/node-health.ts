@@ -1,5 +1,5 @@
-import type { Failure } from '@machineadm/document/errors.ts';
-import type { ReadyModel } from '@machineadm/document/model.ts';
+import type { ReadyModel } from '@machineadm/document/model/index.ts';
+import type { Failure } from '@machineadm/document/outcomes/errors.ts';
 import { type Facts, reportedIdentity } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { failureOfFinding, type NotReady } from './not-ready.ts';

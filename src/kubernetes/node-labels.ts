@@ -1,6 +1,6 @@
-import type { Taint } from '@machineadm/document/model.ts';
+import type { Taint } from '@machineadm/document/model/index.ts';
 import { ADMIN_KUBECONFIG, KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
 import { type ApiCredential, askApiServer, getObject } from '../host/cluster/api-server.ts';
 import { KubeconfigUnusable, readKubeconfig } from '../host/cluster/kubeconfig.ts';
 import type { QueryHost } from '../host/seam/host.ts';

@@ -1,4 +1,4 @@
-import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
+import type { KubernetesModel, Model } from '@machineadm/document/model/index.ts';
 import { nodeNameOfCertificate } from '../host/cluster/kubelet.ts';
 import type { Facts } from '../host/seam/facts.ts';
 

@@ -1,5 +1,5 @@
-import { type Failure, MachineadmError } from '@machineadm/document/errors.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
+import { type Failure, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import type { EndpointTrouble } from '../host/cluster/endpoint-trouble.ts';
 
 /** Why a machine does not count as a working node, with the observation. */

@@ -1,12 +1,12 @@
 import { createPrivateKey, createPublicKey, type KeyObject, X509Certificate } from 'node:crypto';
-import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
-import type { EtcdModel, KeyPair, KubernetesModel } from '@machineadm/document/model.ts';
+import type { EtcdModel, KeyPair, KubernetesModel } from '@machineadm/document/model/index.ts';
+import { type Evidence, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import {
   CERTIFICATE_MODE,
   CERTIFICATES_DIRECTORY_MODE,
   KEY_MODE,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import type { SecretValue } from '@machineadm/document/secret.ts';
+import type { SecretValue } from '@machineadm/document/secrets/secret.ts';
 import type { NewFile } from '../host/seam/host.ts';
 
 /** The certificates and keys in the document, and what is needed to read them. */

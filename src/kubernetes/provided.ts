@@ -1,4 +1,4 @@
-import type { FileModel, KubernetesModel } from '@machineadm/document/model.ts';
+import type { FileModel, KubernetesModel } from '@machineadm/document/model/index.ts';
 import { apiServerPaths } from './api-server/files.ts';
 import { pkiFiles } from './pki.ts';
 import { staticPodPaths } from './static-pods.ts';

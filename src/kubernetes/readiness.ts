@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ReadyModel } from '@machineadm/document/model.ts';
+import type { ReadyModel } from '@machineadm/document/model/index.ts';
 import { KUBELET_KUBECONFIG, type KubeadmPod } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { EndpointTrouble } from '../host/cluster/endpoint-trouble.ts';
 import { KubeconfigUnusable, readKubeconfig } from '../host/cluster/kubeconfig.ts';

@@ -1,6 +1,6 @@
-import type { KubernetesModel, Model, NodeModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel, Model, NodeModel } from '@machineadm/document/model/index.ts';
 import { DEFAULT_CRI_SOCKETS } from '@machineadm/document/ownership/paths.ts';
-import { stringAt } from '@machineadm/document/untyped.ts';
+import { stringAt } from '@machineadm/document/values/untyped.ts';
 import type { Facts } from '../host/seam/facts.ts';
 
 /** The facts that decide which runtime a machine has. */

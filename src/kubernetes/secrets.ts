@@ -1,4 +1,4 @@
-import type { Secret, SecretValue } from '@machineadm/document/secret.ts';
+import type { Secret, SecretValue } from '@machineadm/document/secrets/secret.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 
 /** Looks a resolved secret up. */

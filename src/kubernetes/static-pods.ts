@@ -1,13 +1,13 @@
-import { QUIET } from '@machineadm/document/foreign-yaml.ts';
 import { has } from '@machineadm/document/kubernetes-releases/features.ts';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import {
   ADMIN_KUBECONFIG,
   SUPER_ADMIN_KUBECONFIG,
   staticPodPath,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import type { Version } from '@machineadm/document/program-version.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import type { Version } from '@machineadm/document/text/program-version.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
+import { QUIET } from '@machineadm/document/yaml/foreign-yaml.ts';
 import type { NewFile } from '../host/seam/host.ts';
 
 /** Read by the kubelet alone; CIS Kubernetes Benchmark 1.1 asks the same of kubeadm's own manifests. */

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { FileModel } from '@machineadm/document/model.ts';
+import type { FileModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { FileStat, QueryHost } from '../host/seam/host.ts';
 import { withBlock } from './marked-block.ts';
 

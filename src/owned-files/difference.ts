@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { formatMode } from '@machineadm/document/units.ts';
+import { formatMode } from '@machineadm/document/text/units.ts';
 import type { FileStat, NewFile, QueryHost } from '../host/seam/host.ts';
 
 /** How the file on this machine differs from the one that is wanted, in words; undefined = it does not. */

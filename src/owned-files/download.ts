@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { FileContent } from '@machineadm/document/model.ts';
+import type { FileContent } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { redactedRequest } from '../host/http/client.ts';
 import { HttpError } from '../host/http/error.ts';
 import { retry } from '../host/http/retry.ts';

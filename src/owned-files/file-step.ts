@@ -1,6 +1,6 @@
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import type { DropInKind } from '@machineadm/document/ownership/drop-ins.ts';
-import type { StepId } from '@machineadm/document/step-ids.ts';
+import type { StepId } from '@machineadm/document/ownership/step-ids.ts';
 import type { FeatureStep } from '../step/feature-step.ts';
 import { type Change, type FollowUp, owing } from '../step/index.ts';
 import { isAt } from '../step/wants.ts';

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { FileModel, HostModel } from '@machineadm/document/model.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
+import type { FileModel, HostModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import type { FileStat, QueryHost } from '../host/seam/host.ts';
 import type { UnmetRequirement } from '../step/index.ts';
 import { scopeOf } from './content.ts';

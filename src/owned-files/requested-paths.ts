@@ -1,5 +1,5 @@
 import { dirname } from 'node:path/posix';
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
 import type { IsRequested } from '../step/feature-step.ts';
 import { isAt } from '../step/wants.ts';

@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { mountPointsOf } from '../host/files/paths.ts';
 import type { FileStat, QueryHost } from '../host/seam/host.ts';
 

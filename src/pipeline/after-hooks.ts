@@ -1,4 +1,4 @@
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { gatherFacts } from '../host/index.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Execution, Step } from '../step/index.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { RetryModel } from '@machineadm/document/model.ts';
-import { sentence } from '@machineadm/document/sentence.ts';
-import { formatDuration } from '@machineadm/document/units.ts';
+import type { RetryModel } from '@machineadm/document/model/index.ts';
+import { sentence } from '@machineadm/document/text/sentence.ts';
+import { formatDuration } from '@machineadm/document/text/units.ts';
 import type { Reporter } from '../reporting/reporter.ts';
 import type { Conclusion } from './conclusion.ts';
 import { StepFailure } from './runner.ts';

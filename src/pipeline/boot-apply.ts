@@ -1,4 +1,4 @@
-import { type WrittenDocument, writtenDocument } from '@machineadm/document/source-tree.ts';
+import { type WrittenDocument, writtenDocument } from '@machineadm/document/loading/source-tree.ts';
 import { gatherFacts, openQueryHost } from '../host/index.ts';
 import { readSource } from '../host/secrets/document-source.ts';
 import type { AppliedDocument, JournalState } from './journal.ts';

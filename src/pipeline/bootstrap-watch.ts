@@ -1,5 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { JoinCredentials } from '../diagnosis/checks/cluster-info.ts';
 import { watchForCause } from '../diagnosis/early-cause.ts';
 import type { QueryHost } from '../host/seam/host.ts';

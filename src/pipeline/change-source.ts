@@ -1,7 +1,7 @@
-import { formatPath, type Place } from '@machineadm/document/diagnostics.ts';
-import type { LoadedDocument } from '@machineadm/document/load.ts';
-import { claimsOf } from '@machineadm/document/ownership/claims.ts';
-import { leaves, placeOf } from '@machineadm/document/tree.ts';
+import { claimsOf } from '@machineadm/document/claims/index.ts';
+import { formatPath, type Place } from '@machineadm/document/diagnostics/index.ts';
+import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
+import { leaves, placeOf } from '@machineadm/document/trees/tree.ts';
 import { STEPS_BY_ID } from './pipeline.ts';
 
 /** The place in the document that causes a change. */

@@ -1,10 +1,10 @@
-import { errorMessage, type Failure, MachineadmError } from '@machineadm/document/errors.ts';
-import type { ExitName } from '@machineadm/document/exit-codes.ts';
-import type { LoadedDocument } from '@machineadm/document/load.ts';
-import type { Model } from '@machineadm/document/model.ts';
-import { REASONS } from '@machineadm/document/reasons.ts';
-import { leaves } from '@machineadm/document/tree.ts';
-import { formatDuration } from '@machineadm/document/units.ts';
+import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
+import { errorMessage, type Failure, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import type { ExitName } from '@machineadm/document/outcomes/exit-codes.ts';
+import { REASONS } from '@machineadm/document/outcomes/reasons.ts';
+import { formatDuration } from '@machineadm/document/text/units.ts';
+import { leaves } from '@machineadm/document/trees/tree.ts';
 import { failureOf } from '@machineadm/failures/verdict.ts';
 import type { Conclusion as ReportedConclusion } from '@machineadm/status/run-state.ts';
 import type { Outcome } from '@machineadm/status/status.ts';

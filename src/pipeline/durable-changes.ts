@@ -1,5 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { stepTitle } from '@machineadm/document/step-ids.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { stepTitle } from '@machineadm/document/ownership/step-ids.ts';
 import { abortable } from '../host/time/timeout.ts';
 import type { Change, Explanation, Step } from '../step/index.ts';
 import { explanationOf, planStep } from './plan-step.ts';

@@ -1,8 +1,8 @@
-import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
-import type { LoadedDocument } from '@machineadm/document/load.ts';
-import type { Model } from '@machineadm/document/model.ts';
-import { redact } from '@machineadm/document/redaction.ts';
-import type { Secret, SecretValue } from '@machineadm/document/secret.ts';
+import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
+import { type Evidence, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
+import type { Secret, SecretValue } from '@machineadm/document/secrets/secret.ts';
 import type { Host } from '../host/seam/host.ts';
 import { scopeOf } from '../owned-files/content.ts';
 import { belongsToInstance } from './instance-paths.ts';

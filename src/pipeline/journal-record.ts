@@ -1,6 +1,6 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { type Check, listOf, object, optional, string } from '@machineadm/document/shape.ts';
-import { member } from '@machineadm/document/untyped.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { type Check, listOf, object, optional, string } from '@machineadm/document/values/shape.ts';
+import { member } from '@machineadm/document/values/untyped.ts';
 import { withoutChecksum } from '../host/files/checksum.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Resource } from '../host/seam/resource.ts';

@@ -1,4 +1,4 @@
-import { omitUndefined } from '@machineadm/document/defined.ts';
+import { omitUndefined } from '@machineadm/document/values/defined.ts';
 import { optionsOf, type Upgrade } from '../step/upgrade-order.ts';
 import type { ControlPlaneNames, JournalRecord, KubeletNames } from './journal-record.ts';
 import type { StepMemory } from './step-memory.ts';

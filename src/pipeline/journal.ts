@@ -1,5 +1,5 @@
-import { omitUndefined } from '@machineadm/document/defined.ts';
-import type { StepId } from '@machineadm/document/step-ids.ts';
+import type { StepId } from '@machineadm/document/ownership/step-ids.ts';
+import { omitUndefined } from '@machineadm/document/values/defined.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { FollowUp, Inventory } from '../step/index.ts';
 import type { Memory } from '../step/memory.ts';

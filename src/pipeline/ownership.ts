@@ -1,8 +1,8 @@
 import { dirname } from 'node:path/posix';
-import { formatPath } from '@machineadm/document/diagnostics.ts';
-import type { Model } from '@machineadm/document/model.ts';
+import { claimsOf } from '@machineadm/document/claims/index.ts';
+import { formatPath } from '@machineadm/document/diagnostics/index.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import type { Claim } from '@machineadm/document/ownership/claim.ts';
-import { claimsOf } from '@machineadm/document/ownership/claims.ts';
 import { type Collision, canonicalPath, collisionsOf } from '@machineadm/document/ownership/collisions.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';

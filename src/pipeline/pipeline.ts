@@ -1,4 +1,4 @@
-import type { Platform } from '@machineadm/document/model.ts';
+import type { Platform } from '@machineadm/document/model/index.ts';
 import { directoryAddress } from '../features/active-directory/directory-address.ts';
 import { directoryLogins } from '../features/active-directory/directory-logins/index.ts';
 import { activeDirectory } from '../features/active-directory/index.ts';
@@ -154,7 +154,7 @@ export const PIPELINE: Pipeline = {
 };
 
 /**
- * The same for a Windows machine: documents cannot use the steps that are missing here (`checks-platform.ts`). Steps
+ * The same for a Windows machine: documents cannot use the steps that are missing here (`platform.ts` of the document). Steps
  * for files, services and Kubernetes are the same as on Linux: the host abstracts paths, permissions and the service
  * manager.
  */

@@ -1,4 +1,4 @@
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import { componentModel, requestedNames } from '@machineadm/kubeadm/components.ts';
 import { CHANGEABLE_PODS, type PodNames } from '../step/upgrade-order.ts';
 

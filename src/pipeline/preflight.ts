@@ -1,10 +1,10 @@
-import { formatPlace } from '@machineadm/document/diagnostics.ts';
-import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
-import type { ExitName } from '@machineadm/document/exit-codes.ts';
-import type { Model } from '@machineadm/document/model.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
-import { hasEffects } from '@machineadm/document/secret.ts';
-import { stepTitle } from '@machineadm/document/step-ids.ts';
+import { formatPlace } from '@machineadm/document/diagnostics/index.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import type { ExitName } from '@machineadm/document/outcomes/exit-codes.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
+import { stepTitle } from '@machineadm/document/ownership/step-ids.ts';
+import { hasEffects } from '@machineadm/document/secrets/secret.ts';
 import type { Finding } from '../diagnosis/checks/finding.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';

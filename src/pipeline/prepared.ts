@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { dirname } from 'node:path/posix';
-import type { LoadedDocument } from '@machineadm/document/load.ts';
+import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
 import { PRIOR_STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import { Secret } from '@machineadm/document/secret.ts';
-import { isRecord } from '@machineadm/document/shape.ts';
-import { toPlain } from '@machineadm/document/tree.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
+import { toPlain } from '@machineadm/document/trees/tree.ts';
+import { isRecord } from '@machineadm/document/values/shape.ts';
 import { checksummedJson, withChecksum } from '../host/files/checksum.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';

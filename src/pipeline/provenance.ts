@@ -1,8 +1,8 @@
-import { type Diagnostic, formatPlace } from '@machineadm/document/diagnostics.ts';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { LoadedDocument } from '@machineadm/document/load.ts';
-import { documentSecrets } from '@machineadm/document/secrets-of.ts';
-import { leaves } from '@machineadm/document/tree.ts';
+import { type Diagnostic, formatPlace } from '@machineadm/document/diagnostics/index.ts';
+import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
+import { documentSecrets } from '@machineadm/document/loading/secrets-of.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { leaves } from '@machineadm/document/trees/tree.ts';
 import { areInsecureSourcesAccepted, whyFileDistrusted } from '../host/local-files/provenance.ts';
 import type { SourcePiece } from '../host/secrets/document-source.ts';
 

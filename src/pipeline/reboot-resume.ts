@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import { errorMessage } from '@machineadm/document/errors.ts';
-import type { ExitConvention } from '@machineadm/document/exit-codes.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
+import type { ExitConvention } from '@machineadm/document/outcomes/exit-codes.ts';
 import { areInsecureSourcesAccepted } from '../host/local-files/provenance.ts';
 import { selfCommand } from '../host/processes/identity.ts';
 import { type Resumption, requestReboot, resumptionOf } from '../host/processes/reboot.ts';

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path/posix';
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { isCriticalPath, STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import type { Host, ServiceManager } from '../host/seam/host.ts';
 import { stampOf } from '../owned-files/stamp.ts';

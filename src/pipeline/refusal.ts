@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 
 /**
  * The same error as a refusal, because it happened before any change: a reason for a failed step elsewhere refuses the

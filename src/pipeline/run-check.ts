@@ -1,4 +1,4 @@
-import type { LoadedDocument } from '@machineadm/document/load.ts';
+import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
 import type { RunEvent } from '@machineadm/status/status.ts';
 import type { NetworkSettings } from '../host/index.ts';
 import type { Facts } from '../host/seam/facts.ts';

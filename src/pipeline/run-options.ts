@@ -1,5 +1,5 @@
-import type { MachineadmError } from '@machineadm/document/errors.ts';
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
+import type { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { NodeHandover } from '@machineadm/status/status.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Host } from '../host/seam/host.ts';

@@ -1,7 +1,7 @@
-import { omitUndefined } from '@machineadm/document/defined.ts';
-import { errorMessage } from '@machineadm/document/errors.ts';
-import { exitCode } from '@machineadm/document/exit-codes.ts';
-import type { LoadedDocument } from '@machineadm/document/load.ts';
+import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
+import { omitUndefined } from '@machineadm/document/values/defined.ts';
 import { hasRunningCommands } from '../host/index.ts';
 import type { Host } from '../host/seam/host.ts';
 import { createFingerprints, forgetCopies } from '../prior-state/copies.ts';

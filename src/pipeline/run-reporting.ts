@@ -1,6 +1,6 @@
-import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
-import type { LoadedDocument } from '@machineadm/document/load.ts';
-import type { ReportingModel } from '@machineadm/document/model.ts';
+import { formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
+import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
+import type { ReportingModel } from '@machineadm/document/model/index.ts';
 import { machineOf } from '@machineadm/status/run-state.ts';
 import { startInBackground } from '../host/processes/background.ts';
 import { selfCommand } from '../host/processes/identity.ts';

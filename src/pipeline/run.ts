@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
-import { exitCode } from '@machineadm/document/exit-codes.ts';
-import type { LoadedDocument } from '@machineadm/document/load.ts';
+import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import type { RunStatus } from '@machineadm/status/status.ts';
 import { wipeKubeadmConfig } from '../features/kubeadm/wipe.ts';
 import { LOCK_PATH } from '../host/files/paths.ts';

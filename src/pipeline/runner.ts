@@ -1,6 +1,6 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { redact } from '@machineadm/document/redaction.ts';
-import { stepTitle } from '@machineadm/document/step-ids.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { stepTitle } from '@machineadm/document/ownership/step-ids.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import type { Host } from '../host/seam/host.ts';
 import type { Change, Execution, Explanation, Step } from '../step/index.ts';
 import { groupAdjacent, mapWithLimit } from './concurrency.ts';

@@ -1,7 +1,7 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { HostModel } from '@machineadm/document/model.ts';
-import type { SecretSource, SecretValue } from '@machineadm/document/secret.ts';
-import type { StepId } from '@machineadm/document/step-ids.ts';
+import type { HostModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import type { StepId } from '@machineadm/document/ownership/step-ids.ts';
+import type { SecretSource, SecretValue } from '@machineadm/document/secrets/secret.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { secretUnavailable } from '../host/secrets/resolve.ts';
 import type { Step, UnmetRequirement } from '../step/index.ts';

@@ -1,4 +1,4 @@
-import { member } from '@machineadm/document/untyped.ts';
+import { member } from '@machineadm/document/values/untyped.ts';
 import type { JournalRecord } from './journal-record.ts';
 
 /** What a journal remembers of the changes of one step. */

@@ -1,6 +1,6 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { stepTitle } from '@machineadm/document/step-ids.ts';
-import { formatDuration } from '@machineadm/document/units.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { stepTitle } from '@machineadm/document/ownership/step-ids.ts';
+import { formatDuration } from '@machineadm/document/text/units.ts';
 import type { Step } from '../step/index.ts';
 
 /** How long a step may take to stop before the run continues without it, in milliseconds. */

@@ -1,6 +1,6 @@
-import { errorMessage } from '@machineadm/document/errors.ts';
-import type { LoadedDocument } from '@machineadm/document/load.ts';
-import { sentence } from '@machineadm/document/sentence.ts';
+import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
+import { sentence } from '@machineadm/document/text/sentence.ts';
 import { endOfFailedUpgrade, forgetPrevious } from '../features/upgrade/back.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Host } from '../host/seam/host.ts';

@@ -1,6 +1,6 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { LoadedDocument } from '@machineadm/document/load.ts';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { ChangeablePart } from '@machineadm/document/versions/version.ts';
 import { containerdAsked } from '../features/upgrade/containerd-asked.ts';
 import { areCertificatesDue } from '../features/upgrade/renewal.ts';

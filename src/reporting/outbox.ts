@@ -1,6 +1,6 @@
-import { errorMessage } from '@machineadm/document/errors.ts';
-import type { RemoteSinkModel } from '@machineadm/document/model.ts';
-import type { SecretValue } from '@machineadm/document/secret.ts';
+import type { RemoteSinkModel } from '@machineadm/document/model/index.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
+import type { SecretValue } from '@machineadm/document/secrets/secret.ts';
 import type { ReportEvent } from '@machineadm/status/event.ts';
 import type { Host } from '../host/seam/host.ts';
 import { withTimeout } from '../host/time/timeout.ts';

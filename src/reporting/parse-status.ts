@@ -1,5 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { isRecord } from '@machineadm/document/shape.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { isRecord } from '@machineadm/document/values/shape.ts';
 import { isStatus, isSummary } from '@machineadm/status/shapes.ts';
 import type { RunStatus } from '@machineadm/status/status.ts';
 import type { RunSummary } from '@machineadm/status/summary.ts';

@@ -1,4 +1,4 @@
-import { RedactedParts, redact, redactDeep } from '@machineadm/document/redaction.ts';
+import { RedactedParts, redact, redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
 import { formatHandover } from '@machineadm/status/conditions.ts';
 import { reportEvent } from '@machineadm/status/event.ts';
 import {

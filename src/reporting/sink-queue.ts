@@ -1,4 +1,4 @@
-import { errorMessage } from '@machineadm/document/errors.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import type { RunEvent } from '@machineadm/status/status.ts';
 import { TimedOut, withTimeout } from '../host/time/timeout.ts';
 import type { Sink } from './sink.ts';

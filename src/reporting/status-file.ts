@@ -1,7 +1,7 @@
 import { basename, dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
-import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import { STATUS_GROUP } from '@machineadm/document/ownership/paths.ts';
 import { concludingCondition, setCondition } from '@machineadm/status/conditions.ts';
 import type { RunStatus } from '@machineadm/status/status.ts';

@@ -1,4 +1,4 @@
-import { errorMessage } from '@machineadm/document/errors.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import { RUN_DIRECTORY, STATE_DIRECTORY, STATUS_GROUP } from '@machineadm/document/ownership/paths.ts';
 import type { RunStatus } from '@machineadm/status/status.ts';
 import { summaryOf, summaryPath } from '@machineadm/status/summary.ts';

@@ -1,7 +1,7 @@
-import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
-import { hookReasonIn, remedyOfHookReason } from '@machineadm/document/hook-reasons.ts';
-import type { HookGroup } from '@machineadm/document/model.ts';
-import type { PackageLock } from '@machineadm/document/package-lock.ts';
+import type { HookGroup } from '@machineadm/document/model/index.ts';
+import { type Evidence, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { hookReasonIn, remedyOfHookReason } from '@machineadm/document/outcomes/hook-reasons.ts';
+import type { PackageLock } from '@machineadm/document/outcomes/package-lock.ts';
 import { describeKill, type Kill, remedyOfKill } from '../host/commands/killed.ts';
 import type { StateKind } from './driver.ts';
 

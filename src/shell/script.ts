@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import type { HookGroup } from '@machineadm/document/model.ts';
+import type { HookGroup } from '@machineadm/document/model/index.ts';
 import { HOOKS_DIRECTORY, RUN_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import type { PasswdEntry } from '../accounts/databases.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { HookGroup, Model } from '@machineadm/document/model.ts';
-import type { StepId } from '@machineadm/document/step-ids.ts';
+import type { HookGroup, Model } from '@machineadm/document/model/index.ts';
+import type { StepId } from '@machineadm/document/ownership/step-ids.ts';
 import { RUN_MARK } from '../host/linux/environment.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import { readSealed, readSealedText, writeSealed } from '../host/secrets/sealed-files.ts';

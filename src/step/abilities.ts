@@ -1,7 +1,7 @@
-import type { Evidence } from '@machineadm/document/errors.ts';
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
+import type { Evidence } from '@machineadm/document/outcomes/errors.ts';
 import type { Claim } from '@machineadm/document/ownership/claim.ts';
-import type { SecretValue } from '@machineadm/document/secret.ts';
+import type { SecretValue } from '@machineadm/document/secrets/secret.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import type { Inventory } from '../kubernetes/kubeadm/inventory.ts';
 import type { NodeHandover } from '../kubernetes/node-labels.ts';

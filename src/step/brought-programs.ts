@@ -1,5 +1,5 @@
-import type { HostModel } from '@machineadm/document/model.ts';
-import type { StepId } from '@machineadm/document/step-ids.ts';
+import type { HostModel } from '@machineadm/document/model/index.ts';
+import type { StepId } from '@machineadm/document/ownership/step-ids.ts';
 import { PATH_OF_ROOT } from '../host/linux/environment.ts';
 import { NODE_PROGRAMS, type NodeProgram } from './abilities.ts';
 

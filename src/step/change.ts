@@ -1,5 +1,5 @@
-import type { Reason } from '@machineadm/document/reasons.ts';
-import type { StepId } from '@machineadm/document/step-ids.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
+import type { StepId } from '@machineadm/document/ownership/step-ids.ts';
 import type { FollowUp } from './follow-up.ts';
 
 /** One change that a step needs. `makeChange` (pipeline/runner.ts) makes it, with what the journal must know before it. */

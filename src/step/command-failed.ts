@@ -1,5 +1,5 @@
-import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
-import { textLines } from '@machineadm/document/printable.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { textLines } from '@machineadm/document/text/printable.ts';
 import type { CommandResult } from '../host/seam/host.ts';
 
 const EVIDENCE_LINES = 5;

@@ -1,6 +1,6 @@
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import type { DocumentName } from '@machineadm/document/ownership/drop-ins.ts';
-import type { SectionPath } from '@machineadm/document/section-path.ts';
+import type { SectionPath } from '@machineadm/document/versions/v1alpha1/section-path.ts';
 import type { partsOf, Resource } from '../host/seam/resource.ts';
 import type { Step } from './index.ts';
 import type { Memory } from './memory.ts';

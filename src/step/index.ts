@@ -1,5 +1,5 @@
-import type { Model } from '@machineadm/document/model.ts';
-import type { StepId } from '@machineadm/document/step-ids.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
+import type { StepId } from '@machineadm/document/ownership/step-ids.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import type { Abilities } from './abilities.ts';

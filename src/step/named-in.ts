@@ -1,4 +1,4 @@
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 
 /** The names in the document, including those with `absent: true`. */
 export function namedIn(

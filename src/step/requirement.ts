@@ -1,6 +1,6 @@
-import type { Evidence } from '@machineadm/document/errors.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
-import type { StepId } from '@machineadm/document/step-ids.ts';
+import type { Evidence } from '@machineadm/document/outcomes/errors.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
+import type { StepId } from '@machineadm/document/ownership/step-ids.ts';
 
 /** Something that is missing for `apply`, or would make it fail. */
 export interface UnmetRequirement {

@@ -1,5 +1,5 @@
-import { omitUndefined } from '@machineadm/document/defined.ts';
-import { type Check, listOf, object, optional, string } from '@machineadm/document/shape.ts';
+import { omitUndefined } from '@machineadm/document/values/defined.ts';
+import { type Check, listOf, object, optional, string } from '@machineadm/document/values/shape.ts';
 
 /** How the pods leave a node whose kubelet is upgraded. */
 export type DrainOrder =

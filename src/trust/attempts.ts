@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
+import { type Evidence, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { isRefusal } from './refusals.ts';
 import type { Source } from './source.ts';
 

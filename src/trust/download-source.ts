@@ -1,5 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { Secret } from '@machineadm/document/secret.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { createHttpClient } from '../host/http/client.ts';
 import { readSmallFile } from '../host/local-files/release-files.ts';
 import type { HttpClient } from '../host/seam/http.ts';

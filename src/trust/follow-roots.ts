@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { extendTrustMemory, type TrustMemory } from './memory.ts';
 import { looksLikeWebPage, refusal } from './refusals.ts';
 import { parseRoot, ROOT_LIMIT, verifyNext } from './root.ts';

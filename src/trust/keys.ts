@@ -1,7 +1,7 @@
 import { createHash, createPublicKey, type KeyObject } from 'node:crypto';
-import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
-import { pemBlocks } from '@machineadm/document/pem.ts';
-import { publish } from '@machineadm/document/redaction.ts';
+import { pemBlocks } from '@machineadm/document/encodings/pem.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { publish } from '@machineadm/document/redaction/process-redactor.ts';
 
 /** A public key that releases may be signed with. */
 export interface TrustedKey {

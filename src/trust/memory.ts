@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import * as z from 'zod';
 import { withChecksum, withoutChecksum } from '../host/files/checksum.ts';

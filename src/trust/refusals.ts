@@ -1,5 +1,5 @@
-import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
+import { type Evidence, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 
 /** Reasons to refuse a file, whichever source it comes from. */
 export type RefusalReason = Extract<

@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { join } from 'node:path';
-import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { namesIn, othersMayRead, placeVerified, readSmallFile } from '../host/local-files/release-files.ts';
 import { remembered } from './follow-roots.ts';
 import { keyId, parseKeys, spkiOf, type TrustedKey } from './keys.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { errorMessage, type MachineadmError } from '@machineadm/document/errors.ts';
+import { errorMessage, type MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import * as z from 'zod';
 import { checkedJson } from './checked-json.ts';
 import { preAuthentication } from './dsse.ts';

@@ -1,5 +1,5 @@
 import { createHash, createVerify } from 'node:crypto';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import * as z from 'zod';
 import { checkedJson } from './checked-json.ts';
 import type { TrustedKey } from './keys.ts';

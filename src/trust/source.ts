@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { Secret } from '@machineadm/document/secret.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import type { Secret } from '@machineadm/document/secrets/secret.ts';
 import { redactedRequest } from '../host/http/client.ts';
 import { HttpError } from '../host/http/error.ts';
 import { fileExists, piecesOf } from '../host/local-files/release-files.ts';

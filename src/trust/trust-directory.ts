@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { namesIn, othersMayWrite, readSmallFile } from '../host/local-files/release-files.ts';
 import { BUILT_IN_KEYS } from './built-in-keys.ts';
 import { parseKeys } from './keys.ts';

@@ -18,7 +18,7 @@ import { membersOf } from '@machineadm/archives/archive.ts';
 import { LIMITS, manifestOf } from '@machineadm/archives/manifest.ts';
 import { ArchiveRefusal } from '@machineadm/archives/member.ts';
 import { storedBytes } from '@machineadm/archives/stored-bytes.ts';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { type TestMember, tarOf, zipOf } from '../support/archives.ts';
 import { ATTACK_TRIES, attack } from '../support/attacks.ts';
 

@@ -1,6 +1,6 @@
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { reportAttack } from '../support/attacks.ts';
 import { load } from '../support/document.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { convert } from '@machineadm/convert/index.ts';
-import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { stringify } from 'yaml';
 import { ATTACK_TRIES, reportAttack } from '../support/attacks.ts';
 import { CanaryDocuments, DOCUMENTS } from '../support/canary-documents.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import { decodeSource } from '@machineadm/document/decode.ts';
+import { decodeSource } from '@machineadm/document/encodings/decode.ts';
 import { type CarrierName, wrapDocument } from '@machineadm/user-data/index.ts';
 import { parse } from 'yaml';
 import { load } from '../support/document.ts';

@@ -4,8 +4,8 @@ import { chmodSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, 
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
-import { loadDocument } from '@machineadm/document/load.ts';
+import { formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
+import { loadDocument } from '@machineadm/document/loading/load.ts';
 import { isProgram } from '../../scripts/test-packages.ts';
 import { createProgram } from '../../src/commands/index.ts';
 import { MAIN } from '../support/agent.ts';

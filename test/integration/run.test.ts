@@ -4,7 +4,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, st
 import { basename } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Reason } from '@machineadm/document/reasons.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import type { Condition, RunStatus } from '@machineadm/status/status.ts';
 import { stringify } from 'yaml';
 import { openQueryHost } from '../../src/host/index.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { beforeEach, describe, test } from 'node:test';
-import type { Reason } from '@machineadm/document/reasons.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import type { RunStatus } from '@machineadm/status/status.ts';
 import { stringify } from 'yaml';
 import { agent, statusOf } from '../support/agent.ts';

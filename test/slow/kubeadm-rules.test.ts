@@ -7,7 +7,7 @@ import { describe, test } from 'node:test';
 import { componentGates } from '@machineadm/document/kubernetes-releases/component-gates.ts';
 import { includes } from '@machineadm/document/kubernetes-releases/minor.ts';
 import { refusedByKubelet } from '@machineadm/document/kubernetes-releases/node-labels.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { renderKubeadm } from '@machineadm/kubeadm/index.ts';
 import fc from 'fast-check';
 import { stringify } from 'yaml';

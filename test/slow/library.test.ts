@@ -9,7 +9,7 @@ import { createContext, runInContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import type { Converted } from '@machineadm/convert/library.ts';
 import type { Validation } from '@machineadm/document/library.ts';
-import { loadDocument } from '@machineadm/document/load.ts';
+import { loadDocument } from '@machineadm/document/loading/load.ts';
 import type { Rendering } from '@machineadm/kubeadm/library.ts';
 import { wrapDocument } from '@machineadm/user-data/index.ts';
 import type { Wrapping } from '@machineadm/user-data/library.ts';

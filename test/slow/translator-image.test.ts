@@ -4,7 +4,7 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { Reason } from '@machineadm/document/reasons.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import { VERSION } from '@machineadm/translator/version.ts';
 import { TRANSLATOR_DIRECTORY, TRANSLATOR_PROGRAMS } from '../../scripts/translator/image.ts';
 import { buildTranslator } from '../../scripts/translator.ts';

@@ -1,5 +1,5 @@
-import type { ActiveDirectoryModel } from '@machineadm/document/model.ts';
-import { Secret } from '@machineadm/document/secret.ts';
+import type { ActiveDirectoryModel } from '@machineadm/document/model/index.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 
 export const PASSWORD = 'hunter22-of-the-joiner';
 

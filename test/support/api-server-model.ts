@@ -1,4 +1,4 @@
-import type { ApiServerFilesModel, KubernetesModel, Role } from '@machineadm/document/model.ts';
+import type { ApiServerFilesModel, KubernetesModel, Role } from '@machineadm/document/model/index.ts';
 import { kubernetesModel, PLAIN_API_SERVER } from './kubernetes-model.ts';
 
 /** A control plane whose document asks this of its API server, and nothing else. */

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Conversion, type ConvertOptions, convert } from '@machineadm/convert/index.ts';
-import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
-import { type LoadedDocument, loadDocument } from '@machineadm/document/load.ts';
-import type { VariableSource } from '@machineadm/document/variables.ts';
+import { formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
+import { type LoadedDocument, loadDocument } from '@machineadm/document/loading/load.ts';
+import type { VariableSource } from '@machineadm/document/trees/variables.ts';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 
 const FIXTURES = join(import.meta.dirname, '../fixtures/capi');

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { REASONS, type Reason } from '@machineadm/document/reasons.ts';
+import { REASONS, type Reason } from '@machineadm/document/outcomes/reasons.ts';
 import { parse } from 'yaml';
 import * as z from 'zod';
 
@@ -78,7 +78,7 @@ const looks = {
 const isReason = (text: string): text is Reason => Object.hasOwn(REASONS, text);
 const failure = z.strictObject({
   exit: z.int(),
-  reason: z.string().refine(isReason, 'not a reason of packages/document/src/reasons.ts'),
+  reason: z.string().refine(isReason, 'not a reason of packages/document/src/outcomes/reasons.ts'),
   /** The step that fails; none where the run is refused before any. */
   step: z.string().optional(),
   /** What the summary, the remedy or the evidence must hold. */

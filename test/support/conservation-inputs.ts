@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import type { PathSegment } from '@machineadm/document/diagnostics.ts';
+import type { PathSegment } from '@machineadm/document/diagnostics/index.ts';
 import { parse, stringify } from 'yaml';
 import { goldenUserData } from './capi.ts';
 import { type Followed, isMap, placeBelow } from './conservation.ts';

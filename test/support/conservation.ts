@@ -1,5 +1,5 @@
 import { type Conversion, type ConvertOptions, convert } from '@machineadm/convert/index.ts';
-import { formatPath, type PathSegment } from '@machineadm/document/diagnostics.ts';
+import { formatPath, type PathSegment } from '@machineadm/document/diagnostics/index.ts';
 import { parseAllDocuments } from 'yaml';
 
 /** A scalar of an input tree, and where it stands. */

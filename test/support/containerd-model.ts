@@ -1,4 +1,4 @@
-import type { ContainerdModel, RegistryEndpoint, RuntimeModel } from '@machineadm/document/model.ts';
+import type { ContainerdModel, RegistryEndpoint, RuntimeModel } from '@machineadm/document/model/index.ts';
 
 /** A runtime handler of runc's shim, with what a test is about replaced. */
 export function runtimeModel(name: string, different: Partial<RuntimeModel> = {}): RuntimeModel {

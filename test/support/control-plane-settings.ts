@@ -1,4 +1,4 @@
-import type { Argument, ComponentModel, Model } from '@machineadm/document/model.ts';
+import type { Argument, ComponentModel, Model } from '@machineadm/document/model/index.ts';
 import { EMPTY_RECORD, type StepRecord } from '../../src/step/index.ts';
 import type { PodNames, Upgrade } from '../../src/step/upgrade-order.ts';
 import { hostModel } from './host-model.ts';

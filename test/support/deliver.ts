@@ -1,4 +1,4 @@
-import type { Secret, SecretValue } from '@machineadm/document/secret.ts';
+import type { Secret, SecretValue } from '@machineadm/document/secrets/secret.ts';
 import type { ReportEvent } from '@machineadm/status/event.ts';
 import { truncateEvent } from '@machineadm/status/event.ts';
 import { createHttpClient } from '../../src/host/http/client.ts';

@@ -1,5 +1,5 @@
-import type { SecretValue } from '@machineadm/document/secret.ts';
-import { Secret } from '@machineadm/document/secret.ts';
+import type { SecretValue } from '@machineadm/document/secrets/secret.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import type { DeliveryContext } from '../../src/reporting/remote/remote-sink.ts';
 
 /** A secret that is written down. */

@@ -1,5 +1,5 @@
-import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
-import { type LoadResult, loadDocument } from '@machineadm/document/load.ts';
+import { formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
+import { type LoadResult, loadDocument } from '@machineadm/document/loading/load.ts';
 import type { DocumentVersion } from '@machineadm/document/versions/version.ts';
 import type { OpenedDocument } from '../../src/pipeline/load.ts';
 

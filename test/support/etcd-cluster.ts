@@ -4,7 +4,7 @@ import { globSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Secret } from '@machineadm/document/secret.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { LAB_DIRECTORY } from '../../scripts/lab/artefacts.ts';
 import { requestOnce } from '../../src/host/http/request-once.ts';
 import type { EtcdPeers } from '../../src/kubernetes/etcd-members.ts';

@@ -36,7 +36,7 @@ export function composedExpressions(): Promise<readonly RegExp[]> {
       const path = resolve(ROOT, file);
       if (readFileSync(path, 'utf8').includes('new RegExp(')) await import(path);
     }
-    const { redact } = await import('@machineadm/document/redaction.ts');
+    const { redact } = await import('@machineadm/document/redaction/process-redactor.ts');
     redact('password=hunter2');
     return [...CATALOGUE, ...NOISE].map(({ pattern }) => pattern);
   });

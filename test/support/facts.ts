@@ -1,4 +1,4 @@
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import type { Facts } from '../../src/host/seam/facts.ts';
 
 /** Facts of an ordinary, complete Linux node, with what a test is about replaced. */

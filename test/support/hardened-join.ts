@@ -1,5 +1,5 @@
-import type { JoinModel } from '@machineadm/document/model.ts';
-import { Secret } from '@machineadm/document/secret.ts';
+import type { JoinModel } from '@machineadm/document/model/index.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 
 /** How a machine joins, where a test is not about that. */
 export function joinWithToken(): JoinModel {

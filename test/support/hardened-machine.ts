@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { HardeningModel, Model, Role } from '@machineadm/document/model.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
-import type { Component } from '@machineadm/hardening/control.ts';
+import type { HardeningModel, Model, Role } from '@machineadm/document/model/index.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
+import type { Component } from '@machineadm/hardening/controls/control.ts';
 import { hardenModel } from '@machineadm/hardening/harden-model.ts';
 import { readManifest } from '@machineadm/hardening/manifest.ts';
 import type { Facts } from '../../src/host/seam/facts.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { hostPartModels } from '@machineadm/document/host-parts/index.ts';
-import type { HostModel, Model } from '@machineadm/document/model.ts';
+import type { HostModel, Model } from '@machineadm/document/model/index.ts';
 
 const NO_PARTS = await hostPartModels(undefined, () => assert.fail('there is no secret'), 'linux');
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { PIPELINE } from '../../src/pipeline/pipeline.ts';
 import { type Plan, planSteps } from '../../src/pipeline/plan.ts';
 import { requirements } from '../../src/pipeline/preflight.ts';

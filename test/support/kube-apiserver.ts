@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Secret } from '@machineadm/document/secret.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import type { ApiCredential } from '../../src/host/cluster/api-server.ts';
 import { requestOnce, type SingleRequest } from '../../src/host/http/request-once.ts';
 import { type Identity, newAuthority } from './api-server.ts';

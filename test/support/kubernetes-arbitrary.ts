@@ -1,4 +1,4 @@
-import type { JoinModel, KubernetesModel } from '@machineadm/document/model.ts';
+import type { JoinModel, KubernetesModel } from '@machineadm/document/model/index.ts';
 import fc from 'fast-check';
 import { inlineSecret, kubernetesModel, PLAIN_API_SERVER } from './kubernetes-model.ts';
 

@@ -12,9 +12,9 @@ import type {
   PkiModel,
   Role,
   TimeoutsModel,
-} from '@machineadm/document/model.ts';
-import type { Version } from '@machineadm/document/program-version.ts';
-import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
+} from '@machineadm/document/model/index.ts';
+import { Secret, type SecretValue } from '@machineadm/document/secrets/secret.ts';
+import type { Version } from '@machineadm/document/text/program-version.ts';
 
 /** What a test says of a model; everything else is as in an empty document. */
 export interface KubernetesOverrides {

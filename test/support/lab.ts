@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join, resolve } from 'node:path';
-import type { Reason } from '@machineadm/document/reasons.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import type { Outcome, RunStatus } from '@machineadm/status/status.ts';
 import { LAB_DIRECTORY } from '../../scripts/lab/artefacts.ts';
 import { cloneMachine, destroyMachines, type MachineOptions, startMachine } from '../../scripts/lab/fleet.ts';

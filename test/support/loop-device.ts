@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { DeviceSelector } from '@machineadm/document/model.ts';
+import type { DeviceSelector } from '@machineadm/document/model/index.ts';
 
 /** A real block device of a test's own, on a sparse file. */
 export interface LoopDevice extends Disposable {

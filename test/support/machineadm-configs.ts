@@ -1,8 +1,8 @@
 import { ServedVersions } from '@machineadm/translator/cluster/related.ts';
-import type { Profiles } from '@machineadm/translator/profiles.ts';
+import type { Profiles } from '@machineadm/translator/handover/profiles.ts';
 import { provideBootstrap } from '@machineadm/translator/provider/controller.ts';
 import { Workloads } from '@machineadm/translator/provider/workloads.ts';
-import { newMetrics } from '@machineadm/translator/service/metrics.ts';
+import { newMetrics } from '@machineadm/translator/telemetry/metrics.ts';
 import { DIRECT_CONVERSIONS } from './direct-conversions.ts';
 import { base64, type ManagementCluster, NAMESPACE } from './management-cluster.ts';
 import { WorkloadCluster } from './workload-cluster.ts';

@@ -1,4 +1,4 @@
-import type { DeviceSelector, DiskModel, FilesystemModel } from '@machineadm/document/model.ts';
+import type { DeviceSelector, DiskModel, FilesystemModel } from '@machineadm/document/model/index.ts';
 import type { CommandResult } from '../../src/host/seam/host.ts';
 import { type MemoryHost, type MemoryProgram, memoryHost } from './memory-host.ts';
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { basename, dirname } from 'node:path/posix';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { redact } from '@machineadm/document/redaction.ts';
-import { hasEffects, Secret, type SecretValue } from '@machineadm/document/secret.ts';
-import { formatMode } from '@machineadm/document/units.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
+import { hasEffects, Secret, type SecretValue } from '@machineadm/document/secrets/secret.ts';
+import { formatMode } from '@machineadm/document/text/units.ts';
 import type { CriQueries } from '../../src/host/cri/queries.ts';
 import { redactedRequest } from '../../src/host/http/client.ts';
 import { HttpError } from '../../src/host/http/error.ts';

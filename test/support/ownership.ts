@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { Model } from '@machineadm/document/model.ts';
-import { claimsOf, OWN_STEP } from '@machineadm/document/ownership/claims.ts';
+import { claimsOf, OWN_STEP } from '@machineadm/document/claims/index.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
 import type { Host } from '../../src/host/seam/host.ts';
 import type { OwnedPath } from '../../src/step/index.ts';

@@ -1,4 +1,4 @@
-import { stepTitle } from '@machineadm/document/step-ids.ts';
+import { stepTitle } from '@machineadm/document/ownership/step-ids.ts';
 import type { PageContent } from '@machineadm/status/page/content.ts';
 import type { RunStatus } from '@machineadm/status/status.ts';
 import { summaryOf } from '@machineadm/status/summary.ts';

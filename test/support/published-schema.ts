@@ -1,4 +1,4 @@
-import { jsonSchema } from '@machineadm/document/json-schema.ts';
+import { jsonSchema } from '@machineadm/document/versions/json-schema.ts';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 
 let compiled: ValidateFunction | undefined;

@@ -1,4 +1,4 @@
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import type { Facts } from '../../src/host/seam/facts.ts';
 import type { Host, QueryHost } from '../../src/host/seam/host.ts';
 import {

@@ -1,5 +1,5 @@
-import { exampleDocument } from '@machineadm/document/example.ts';
-import { toPlain } from '@machineadm/document/tree.ts';
+import { toPlain } from '@machineadm/document/trees/tree.ts';
+import { exampleDocument } from '@machineadm/document/versions/example.ts';
 import { parseYaml } from '@machineadm/document/yaml/parse.ts';
 import fc from 'fast-check';
 

@@ -1,4 +1,4 @@
-import { jsonSchema } from '@machineadm/document/json-schema.ts';
+import { jsonSchema } from '@machineadm/document/versions/json-schema.ts';
 
 /** What a string of a field may be: a secret by its type, any text, a URL, or any value at all. */
 export type FieldKind = 'secret' | 'text' | 'URL' | 'any';

@@ -1,4 +1,4 @@
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import type { Facts } from '../../src/host/seam/facts.ts';
 import { type Change, EMPTY_RECORD, type Execution, type Step, type StepRecord } from '../../src/step/index.ts';
 import { facts } from './facts.ts';

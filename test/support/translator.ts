@@ -5,7 +5,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Secret } from '@machineadm/document/secret.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { parse, parseAllDocuments } from 'yaml';
 import { bundleTranslator } from '../../scripts/translator/bundle.ts';
 import { TRANSLATOR_IMAGE } from '../../scripts/translator/image.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { syncBuiltinESMExports } from 'node:module';
 import timers from 'node:timers/promises';
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { madeIn, resetRecords } from '../../src/commands/reset/journal.ts';
 import { activeDirectoryStep } from '../../src/features/active-directory/index.ts';
 import type { DirectoryNetwork } from '../../src/host/network/directory.ts';

@@ -1,5 +1,5 @@
-import type { ActiveDirectoryModel, DomainCredentials } from '@machineadm/document/model.ts';
-import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
+import type { ActiveDirectoryModel, DomainCredentials } from '@machineadm/document/model/index.ts';
+import { Secret, type SecretValue } from '@machineadm/document/secrets/secret.ts';
 import { type WindowsDomainOptions, windowsDomainStep } from '../../src/features/active-directory/windows/index.ts';
 import { FIND_COMPUTER, JOIN_DOMAIN } from '../../src/host/windows/domain-scripts.ts';
 import type { Step } from '../../src/step/index.ts';

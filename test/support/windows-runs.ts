@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { afterRecord, newJournalState } from '../../src/pipeline/journal.ts';
 import type { JournalRecord } from '../../src/pipeline/journal-record.ts';
 import type { RunJournal } from '../../src/pipeline/run-journal.ts';

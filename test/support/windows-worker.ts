@@ -1,4 +1,4 @@
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { RESTART_KUBELET } from '../../src/host/windows/services.ts';
 import { stepsFor } from '../../src/pipeline/pipeline.ts';
 import type { Step } from '../../src/step/index.ts';

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { HARDENING_RECORD, NETWORK_TRIAL } from '@machineadm/document/ownership/paths.ts';
 import { summaryOf } from '@machineadm/status/summary.ts';
 import { parseKeptHooks } from '../../src/features/hooks/kept.ts';

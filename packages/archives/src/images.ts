@@ -1,5 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { scalar } from '@machineadm/document/untyped.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { scalar } from '@machineadm/document/values/untyped.ts';
 import { fullReference } from './image-reference.ts';
 import { arrayOf, objectOf, stringsOf } from './json.ts';
 import type { Member } from './member.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { pathGlob } from '@machineadm/document/glob.ts';
+import { pathGlob } from '@machineadm/document/text/glob.ts';
 import { membersOf } from './archive.ts';
 import { linkFollower } from './links.ts';
 import { ArchiveRefusal, type Member } from './member.ts';

@@ -1,35 +1,36 @@
-import { printableKey } from '@machineadm/document/diagnostics.ts';
-import type { Role } from '@machineadm/document/model.ts';
+import { printableKey } from '@machineadm/document/diagnostics/index.ts';
+import type { Role } from '@machineadm/document/model/index.ts';
 import { templateUses } from './cluster-class/patches.ts';
-import type { ConvertOptions } from './conversion.ts';
-import { convertDeclared, type Declared, declaredOf } from './declared.ts';
-import { type ConvertedDocument, convertSpec, dropOtherRoles } from './document.ts';
-import { type InputObject, type InputText, readInputs } from './inputs.ts';
-import { Expressions } from './jinja.ts';
-import { reasonAgainst, tellReferences, usesForProvider } from './provider-object.ts';
-import { configurationOf, relatedObjectsOf } from './related-objects.ts';
-import { CORE_GROUP, Relations } from './relations.ts';
-import { type Decision, type DroppedPart, Report } from './report.ts';
-import { stemOf } from './stem.ts';
+import { configurationOf, relatedObjectsOf } from './cluster-class/related-objects.ts';
+import { convertDeclared, type Declared, declaredOf } from './documents/declared.ts';
+import { type ConvertedDocument, convertSpec, dropOtherRoles } from './documents/document.ts';
+import type { ConvertOptions } from './inputs/conversion.ts';
+import type { InputObject, InputText } from './inputs/input.ts';
+import { reasonAgainst, tellReferences, usesForProvider } from './kubernetes/provider-object.ts';
+import { readInputs } from './read-inputs.ts';
+import { CORE_GROUP, Relations } from './relations/relations.ts';
+import { type Decision, type DroppedPart, Report } from './report/report.ts';
+import { Expressions } from './texts/jinja.ts';
+import { stemOf } from './texts/stem.ts';
 import { readCloudConfig } from './user-data/cloud-config.ts';
 import { readIgnition } from './user-data/ignition.ts';
 import { userDataParts } from './user-data/parts.ts';
 import { convertKubeadmFiles, isOfKubeadm } from './worlds/kubeadm.ts';
 import { refusalOfProvider } from './worlds/others.ts';
 
-export { CODES, type Code, type Severity } from './codes.ts';
-export type { ConvertOptions } from './conversion.ts';
-export type { ConvertedDocument } from './document.ts';
-export { DROPPED } from './dropped.ts';
-export type { InputText } from './inputs.ts';
-export type { Decision } from './report.ts';
-export type { NodeFile, NodeFiles } from './worlds/node-files.ts';
+export type { ConvertedDocument } from './documents/document.ts';
+export type { ConvertOptions } from './inputs/conversion.ts';
+export type { InputText } from './inputs/input.ts';
+export type { NodeFile, NodeFiles } from './inputs/node-files.ts';
+export { CODES, type Code, type Severity } from './report/codes.ts';
+export { DROPPED } from './report/dropped.ts';
+export type { Decision } from './report/report.ts';
 
 /**
  * The converter: from the input or the output of Cluster API's kubeadm bootstrap provider, or from kubeadm's own files, to
  * documents. Pure: it has no
  * side effects, and also runs in a browser or a controller.
- * The stages: sort the input into objects and user data -> one specification per machine (`spec.ts`), whichever form it
+ * The stages: sort the input into objects and user data -> one specification per machine (`spec/spec.ts`), whichever form it
  * had -> the sections of a document -> insert variables -> validate like every document.
  */
 export interface Conversion {

@@ -5,10 +5,16 @@
  * The way of a document: decode (gzip, base64) -> parse with places -> merge the sources -> check header and `requires`
  * -> check every section -> check across fields -> convert to the model.
  */
-export { type Diagnostic, diagnosticRecord, formatDiagnostic, formatWarning, type Place } from './diagnostics.ts';
-export { MachineadmError } from './errors.ts';
-export { exampleDocument } from './example.ts';
-export { type DocumentSource, type LoadedDocument, type LoadOptions, type LoadResult, loadDocument } from './load.ts';
-export type { Model, Role } from './model.ts';
-export { leaves } from './tree.ts';
+export { type Diagnostic, diagnosticRecord, formatDiagnostic, formatWarning, type Place } from './diagnostics/index.ts';
+export {
+  type DocumentSource,
+  type LoadedDocument,
+  type LoadOptions,
+  type LoadResult,
+  loadDocument,
+} from './loading/load.ts';
+export type { Model, Role } from './model/index.ts';
+export { MachineadmError } from './outcomes/errors.ts';
+export { leaves } from './trees/tree.ts';
+export { exampleDocument } from './versions/example.ts';
 export { DOCUMENT_VERSIONS } from './versions/index.ts';

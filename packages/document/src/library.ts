@@ -7,5 +7,5 @@ export type { MachineBootstrap } from '../../../contract/types/v1alpha1.d.ts';
 export { apiVersions } from './library/api-versions.ts';
 export { example } from './library/example.ts';
 export { jsonSchema } from './library/json-schema.ts';
-export type { Problem, Source } from './library/problem.ts';
 export { type Validation, validateDocument } from './library/validate.ts';
+export type { Problem, Source } from './loading/problem.ts';

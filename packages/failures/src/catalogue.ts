@@ -48,7 +48,7 @@ const TOPICS: readonly (readonly [Place, readonly TopicEntry[]])[] = [
 
 /**
  * All known failures, unordered: their places and priorities decide between them. An entry is data; adding one changes
- * the file of its topic (and `document/reasons.ts` for a new reason), and the tests check it by its example.
+ * the file of its topic (and `document/outcomes/reasons.ts` for a new reason), and the tests check it by its example.
  */
 export const CATALOGUE: readonly CatalogueEntry[] = TOPICS.flatMap(([place, entries]) =>
   entries.map((entry) => ({ place, ...entry })),

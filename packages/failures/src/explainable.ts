@@ -1,5 +1,5 @@
-import type { Failure } from '@machineadm/document/errors.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
+import type { Failure } from '@machineadm/document/outcomes/errors.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import type { Place } from './catalogue.ts';
 import { type Classification, type Finding, findingsOf } from './classify.ts';
 

@@ -1,5 +1,5 @@
-import { REASONS } from '@machineadm/document/reasons.ts';
-import { sentence } from '@machineadm/document/sentence.ts';
+import { REASONS } from '@machineadm/document/outcomes/reasons.ts';
+import { sentence } from '@machineadm/document/text/sentence.ts';
 import type { Cleanup, LineSource } from './catalogue.ts';
 import { evidenceOf } from './evidence.ts';
 import type { Finding } from './finding.ts';

@@ -1,7 +1,7 @@
-import type { Failure } from '@machineadm/document/errors.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
-import { redactDeep } from '@machineadm/document/redaction.ts';
-import { sentence } from '@machineadm/document/sentence.ts';
+import type { Failure } from '@machineadm/document/outcomes/errors.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
+import { redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
+import { sentence } from '@machineadm/document/text/sentence.ts';
 import type { Cleanup } from './catalogue.ts';
 import { placeOf } from './chain.ts';
 import { type Classification, classify, type Finding, findingsOf } from './classify.ts';

@@ -1,5 +1,5 @@
-import type { AdmissionModel } from '@machineadm/document/model.ts';
-import type { Control } from './control.ts';
+import type { AdmissionModel } from '@machineadm/document/model/index.ts';
+import type { Control } from './controls/control.ts';
 
 /** Its apiVersion and kind follow from the plugin and the minor of Kubernetes when the file is written. */
 type Entry = AdmissionModel['config'][number];

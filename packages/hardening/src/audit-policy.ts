@@ -1,5 +1,5 @@
-import type { AuditPolicy } from '@machineadm/document/model.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import type { AuditPolicy } from '@machineadm/document/model/index.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
 
 /**
  * Audit policies (audit.k8s.io/v1): the two that benchmarks require, and the evaluation of any other. The first

@@ -1,5 +1,5 @@
-import type { Finding, PathSegment } from '@machineadm/document/diagnostics.ts';
-import type { Control } from './control.ts';
+import type { Finding, PathSegment } from '@machineadm/document/diagnostics/index.ts';
+import type { Control } from './controls/control.ts';
 
 /** The document contradicts one of its profiles. */
 export function contradiction(path: readonly PathSegment[], control: Pick<Control, 'id'>, must: string): Finding {

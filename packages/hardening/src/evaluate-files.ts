@@ -1,5 +1,5 @@
-import { formatMode } from '@machineadm/document/units.ts';
-import type { Check } from './control.ts';
+import { formatMode } from '@machineadm/document/text/units.ts';
+import type { Check } from './controls/control.ts';
 import type { FoundFile, Observed } from './observed.ts';
 import type { Verdict } from './verdict.ts';
 

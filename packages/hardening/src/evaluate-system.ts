@@ -1,4 +1,4 @@
-import type { Check } from './control.ts';
+import type { Check } from './controls/control.ts';
 import type { Observed } from './observed.ts';
 import type { Verdict } from './verdict.ts';
 

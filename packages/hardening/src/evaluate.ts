@@ -1,8 +1,8 @@
-import type { Evidence } from '@machineadm/document/errors.ts';
+import type { Evidence } from '@machineadm/document/outcomes/errors.ts';
 import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import { member, scalar, text } from '@machineadm/document/untyped.ts';
+import { member, scalar, text } from '@machineadm/document/values/untyped.ts';
 import { findUncovered } from './audit-policy.ts';
-import { type Check, type Component, type Control, describeRule, follows, type Rule } from './control.ts';
+import { type Check, type Component, type Control, describeRule, follows, type Rule } from './controls/control.ts';
 import { holdsSecrets, writesEncrypted } from './encryption.ts';
 import { evaluateFiles } from './evaluate-files.ts';
 import { evaluateSystem } from './evaluate-system.ts';

@@ -1,4 +1,4 @@
-import type { Finding } from '@machineadm/document/diagnostics.ts';
+import type { Finding } from '@machineadm/document/diagnostics/index.ts';
 import type {
   AdmissionModel,
   ApiServerModel,
@@ -7,12 +7,12 @@ import type {
   EtcdModel,
   HostPathVolume,
   KubernetesModel,
-} from '@machineadm/document/model.ts';
+} from '@machineadm/document/model/index.ts';
 import { apiServerComponent } from '@machineadm/kubeadm/api-server-component.ts';
 import { admissionConfiguration } from './admission-configuration.ts';
 import { type AuditCoverage, auditPolicyFor } from './audit-policy.ts';
 import { contradiction } from './contradiction.ts';
-import { type Check, type Component, type Control, describeRule, follows, type Mount } from './control.ts';
+import { type Check, type Component, type Control, describeRule, follows, type Mount } from './controls/control.ts';
 import { listOf } from './evaluate.ts';
 import { sectionContradictions } from './section-conflicts.ts';
 

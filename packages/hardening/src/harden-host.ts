@@ -1,9 +1,9 @@
-import type { Finding } from '@machineadm/document/diagnostics.ts';
-import type { FileModel, HostModel, SysctlSetting, UserModel } from '@machineadm/document/model.ts';
+import type { Finding } from '@machineadm/document/diagnostics/index.ts';
+import type { FileModel, HostModel, SysctlSetting, UserModel } from '@machineadm/document/model/index.ts';
 import { DENIED_MODULES_FILE } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import { formatMode } from '@machineadm/document/units.ts';
+import { formatMode } from '@machineadm/document/text/units.ts';
 import { contradiction } from './contradiction.ts';
-import type { Check, Control } from './control.ts';
+import type { Check, Control } from './controls/control.ts';
 import { matchesPattern } from './path-pattern.ts';
 
 /** The host's part of the controls: kernel settings, modules, the accounts that own files. */

@@ -1,8 +1,8 @@
-import type { Finding } from '@machineadm/document/diagnostics.ts';
-import type { HostModel, KubernetesModel } from '@machineadm/document/model.ts';
-import { scalar } from '@machineadm/document/untyped.ts';
+import type { Finding } from '@machineadm/document/diagnostics/index.ts';
+import type { HostModel, KubernetesModel } from '@machineadm/document/model/index.ts';
+import { scalar } from '@machineadm/document/values/untyped.ts';
 import { contradiction } from './contradiction.ts';
-import { type Check, type Control, describeRule, follows } from './control.ts';
+import { type Check, type Control, describeRule, follows } from './controls/control.ts';
 import { fieldText } from './evaluate.ts';
 
 /**

@@ -1,7 +1,7 @@
-import type { Finding } from '@machineadm/document/diagnostics.ts';
-import type { HardeningModel, Model } from '@machineadm/document/model.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
-import type { Control } from './control.ts';
+import type { Finding } from '@machineadm/document/diagnostics/index.ts';
+import type { HardeningModel, Model } from '@machineadm/document/model/index.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
+import type { Control } from './controls/control.ts';
 import { hardenControlPlane } from './harden-control-plane.ts';
 import { hardenHost } from './harden-host.ts';
 import { hardenKubelet } from './harden-kubelet.ts';

@@ -1,6 +1,6 @@
-import { QUIET } from '@machineadm/document/foreign-yaml.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
-import type { Mount, NamedValue } from './control.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
+import { QUIET } from '@machineadm/document/yaml/foreign-yaml.ts';
+import type { Mount, NamedValue } from './controls/control.ts';
 
 /** The parts of a static pod's manifest that hardening uses: one component, as kubeadm writes it. */
 export interface Manifest {

@@ -1,5 +1,5 @@
 import { STATIC_PODS_DIRECTORY } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import type { Component } from './control.ts';
+import type { Component } from './controls/control.ts';
 import type { Manifest } from './manifest.ts';
 
 export const COMPONENTS: readonly Component[] = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'etcd'];

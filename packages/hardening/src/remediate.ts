@@ -1,8 +1,8 @@
-import type { HostModel, KubernetesModel } from '@machineadm/document/model.ts';
+import type { HostModel, KubernetesModel } from '@machineadm/document/model/index.ts';
 import { ADMISSION_CONFIG, DEFAULT_CERTIFICATES_DIRECTORY } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { apiServerComponent } from '@machineadm/kubeadm/api-server-component.ts';
-import { type Check, type Component, type Control, follows } from './control.ts';
 import { ADMISSION_MOUNT } from './controls/build.ts';
+import { type Check, type Component, type Control, follows } from './controls/control.ts';
 import { anonymousByFile, evaluateControl, fieldText, fieldValue, listOf } from './evaluate.ts';
 import { allowedMode } from './evaluate-files.ts';
 import { hostPathOf, type ManifestEdit } from './manifest.ts';

@@ -1,9 +1,9 @@
-import type { Finding } from '@machineadm/document/diagnostics.ts';
-import type { ApiServerModel } from '@machineadm/document/model.ts';
+import type { Finding } from '@machineadm/document/diagnostics/index.ts';
+import type { ApiServerModel } from '@machineadm/document/model/index.ts';
 import { apiServerComponent } from '@machineadm/kubeadm/api-server-component.ts';
 import { findUncovered } from './audit-policy.ts';
 import { contradiction } from './contradiction.ts';
-import type { Control } from './control.ts';
+import type { Control } from './controls/control.ts';
 import { writesEncrypted } from './encryption.ts';
 
 const API_SERVER = ['kubernetes', 'controlPlane', 'apiServer'];

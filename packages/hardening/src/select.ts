@@ -1,5 +1,5 @@
-import type { HardeningModel, Role } from '@machineadm/document/model.ts';
-import type { Control } from './control.ts';
+import type { HardeningModel, Role } from '@machineadm/document/model/index.ts';
+import type { Control } from './controls/control.ts';
 import { CONTROLS } from './controls/index.ts';
 import { versionExclusion } from './evaluate.ts';
 

@@ -1,5 +1,5 @@
-import { formatMode } from '@machineadm/document/units.ts';
-import { type Check, type Control, describeRule } from './control.ts';
+import { formatMode } from '@machineadm/document/text/units.ts';
+import { type Check, type Control, describeRule } from './controls/control.ts';
 
 /** A one-line title of a control, in our own words. */
 export function titleOf({ check }: Pick<Control, 'check'>): string {

@@ -1,4 +1,4 @@
-import type { Evidence } from '@machineadm/document/errors.ts';
+import type { Evidence } from '@machineadm/document/outcomes/errors.ts';
 
 /** The result of one control on the machine. */
 export type Verdict =

@@ -5,7 +5,7 @@ import type {
   ComponentModel,
   EncryptionProvider,
   HostPathVolume,
-} from '@machineadm/document/model.ts';
+} from '@machineadm/document/model/index.ts';
 import {
   ADMISSION_CONFIG,
   ADMISSION_DIRECTORY,

@@ -3,7 +3,7 @@ import type {
   NodeModel,
   PodEnvironmentReference,
   PodEnvironmentVariable,
-} from '@machineadm/document/model.ts';
+} from '@machineadm/document/model/index.ts';
 import { sortedByKey } from './fields.ts';
 import { needsKubeadm, type Problems } from './problems.ts';
 import { type KubeadmTarget, kubeadmWith } from './version.ts';

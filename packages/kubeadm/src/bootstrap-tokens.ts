@@ -1,6 +1,6 @@
-import { omitUndefined } from '@machineadm/document/defined.ts';
-import type { BootstrapToken } from '@machineadm/document/model.ts';
-import type { SecretValue } from '@machineadm/document/secret.ts';
+import type { BootstrapToken } from '@machineadm/document/model/index.ts';
+import type { SecretValue } from '@machineadm/document/secrets/secret.ts';
+import { omitUndefined } from '@machineadm/document/values/defined.ts';
 import { type Fields, goDuration, listOrNothing } from './fields.ts';
 import type { Problems } from './problems.ts';
 

@@ -1,4 +1,3 @@
-import { omitEmpty, omitUndefined } from '@machineadm/document/defined.ts';
 import { FEATURES, has } from '@machineadm/document/kubernetes-releases/features.ts';
 import type {
   ApiServerModel,
@@ -7,8 +6,9 @@ import type {
   ControlPlaneModel,
   EtcdModel,
   KubernetesModel,
-} from '@machineadm/document/model.ts';
+} from '@machineadm/document/model/index.ts';
 import { DEFAULT_CERTIFICATES_DIRECTORY, type KubeadmPod } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { omitEmpty, omitUndefined } from '@machineadm/document/values/defined.ts';
 import { apiServerComponent } from './api-server-component.ts';
 import { renderArguments, renderEnvironment } from './arguments.ts';
 import { componentModel } from './components.ts';

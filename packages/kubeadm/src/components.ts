@@ -1,4 +1,4 @@
-import type { ComponentModel, ControlPlaneModel } from '@machineadm/document/model.ts';
+import type { ComponentModel, ControlPlaneModel } from '@machineadm/document/model/index.ts';
 import type { KubeadmPod } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { apiServerComponent } from './api-server-component.ts';
 

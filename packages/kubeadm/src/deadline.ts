@@ -1,4 +1,4 @@
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 
 /** kubeadm's own defaults (k/k cmd/kubeadm/app/apis/kubeadm/v1beta4/defaults.go), in milliseconds. */
 const MINUTE = 60_000;

@@ -1,4 +1,3 @@
-import { omitUndefined } from '@machineadm/document/defined.ts';
 import { FEATURES, has } from '@machineadm/document/kubernetes-releases/features.ts';
 import type {
   DiscoveryKubeconfig,
@@ -6,8 +5,9 @@ import type {
   FileDiscovery,
   JoinModel,
   TokenDiscovery,
-} from '@machineadm/document/model.ts';
-import type { SecretValue } from '@machineadm/document/secret.ts';
+} from '@machineadm/document/model/index.ts';
+import type { SecretValue } from '@machineadm/document/secrets/secret.ts';
+import { omitUndefined } from '@machineadm/document/values/defined.ts';
 import { type Fields, listOrNothing } from './fields.ts';
 import type { RenderedFile } from './patches.ts';
 import type { Problems } from './problems.ts';

@@ -1,6 +1,6 @@
 import { kubeadmGate } from '@machineadm/document/kubernetes-releases/kubeadm.ts';
 import { includes } from '@machineadm/document/kubernetes-releases/minor.ts';
-import type { ClusterModel } from '@machineadm/document/model.ts';
+import type { ClusterModel } from '@machineadm/document/model/index.ts';
 import type { Problems } from './problems.ts';
 import type { KubeadmTarget } from './version.ts';
 

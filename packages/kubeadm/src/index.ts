@@ -1,9 +1,9 @@
-import { omitEmpty, omitUndefined } from '@machineadm/document/defined.ts';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { JoinModel, KubernetesModel } from '@machineadm/document/model.ts';
+import type { JoinModel, KubernetesModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { DEFAULT_CA_CERTIFICATE } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import type { Version } from '@machineadm/document/program-version.ts';
-import type { SecretValue } from '@machineadm/document/secret.ts';
+import type { SecretValue } from '@machineadm/document/secrets/secret.ts';
+import type { Version } from '@machineadm/document/text/program-version.ts';
+import { omitEmpty, omitUndefined } from '@machineadm/document/values/defined.ts';
 import { bootstrapTokens } from './bootstrap-tokens.ts';
 import { clusterConfiguration } from './cluster.ts';
 import { discoveryFields, discoveryFiles } from './discovery.ts';

@@ -1,7 +1,7 @@
-import { omitUndefined } from '@machineadm/document/defined.ts';
 import { typeMeta } from '@machineadm/document/kubernetes-releases/configurations.ts';
 import { NEWEST_KNOWN_MINOR } from '@machineadm/document/kubernetes-releases/minor.ts';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
+import { omitUndefined } from '@machineadm/document/values/defined.ts';
 import type { Fields } from './fields.ts';
 
 export const KUBELET_CONFIGURATION = typeMeta('KubeletConfiguration', NEWEST_KNOWN_MINOR);

@@ -1,7 +1,7 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { Problem } from '@machineadm/document/library/problem.ts';
-import { loadFor, problemOfError, warningsOf } from '@machineadm/document/library-source.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import { loadFor, problemOfError, warningsOf } from '@machineadm/document/loading/library-source.ts';
+import type { Problem } from '@machineadm/document/loading/problem.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { renderKubeadm } from './index.ts';
 import { fieldsOfMachine } from './unresolved.ts';
 

@@ -1,6 +1,6 @@
-import { omitUndefined } from '@machineadm/document/defined.ts';
 import { FEATURES, has } from '@machineadm/document/kubernetes-releases/features.ts';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
+import { omitUndefined } from '@machineadm/document/values/defined.ts';
 import { kubeletArguments, renderArguments } from './arguments.ts';
 import { type Fields, goDuration, listOrNothing } from './fields.ts';
 import { needsKubeadm, type Problems } from './problems.ts';

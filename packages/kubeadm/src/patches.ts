@@ -1,6 +1,6 @@
 import { PATCH_TARGETS } from '@machineadm/document/kubernetes-releases/kubeadm.ts';
 import { includes } from '@machineadm/document/kubernetes-releases/minor.ts';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import { KUBEADM_PATCHES_DIRECTORY } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { KUBELET_CONFIGURATION } from './kubelet.ts';
 import { needsKubeadm, type Problems } from './problems.ts';

@@ -1,6 +1,6 @@
 import { includes, NEWEST_KNOWN_MINOR } from '@machineadm/document/kubernetes-releases/minor.ts';
 import { INIT_PHASES, JOIN_PHASES, SAME_WORK } from '@machineadm/document/kubernetes-releases/phases.ts';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import type { Problems } from './problems.ts';
 import type { KubeadmTarget } from './version.ts';
 

@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { KubeadmTarget } from './version.ts';
 
 /** One thing of the document that the kubeadm found has no words for. */

@@ -1,6 +1,6 @@
-import type { Finding } from '@machineadm/document/diagnostics.ts';
-import type { Model } from '@machineadm/document/model.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import type { Finding } from '@machineadm/document/diagnostics/index.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { renderingProblems } from './index.ts';
 
 /**

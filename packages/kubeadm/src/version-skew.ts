@@ -1,7 +1,7 @@
 import { type KubeletSkew, kubeletRefusal } from '@machineadm/document/kubernetes-releases/version-skew.ts';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
-import { parseVersion, type Version } from '@machineadm/document/program-version.ts';
-import { member } from '@machineadm/document/untyped.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
+import { parseVersion, type Version } from '@machineadm/document/text/program-version.ts';
+import { member } from '@machineadm/document/values/untyped.ts';
 
 /**
  * Why kubeadm would refuse this kubelet for the document. A machine that joins may find another version of the control

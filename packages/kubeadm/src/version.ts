@@ -1,7 +1,7 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
 import { CONFIGURATIONS } from '@machineadm/document/kubernetes-releases/configurations.ts';
 import { type MinorWindow, NEWEST_KNOWN_MINOR, OLDEST_MINOR } from '@machineadm/document/kubernetes-releases/minor.ts';
-import type { Version } from '@machineadm/document/program-version.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import type { Version } from '@machineadm/document/text/program-version.ts';
 
 const VERSIONS: readonly ({ readonly name: KubeadmConfigVersion } & MinorWindow)[] = CONFIGURATIONS.kubeadm.versions;
 

@@ -1,4 +1,4 @@
-import { VERBATIM_TAG } from '@machineadm/document/verbatim.ts';
+import { VERBATIM_TAG } from '@machineadm/document/values/verbatim.ts';
 import { Document, visit } from 'yaml';
 
 /**

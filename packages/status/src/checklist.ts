@@ -1,5 +1,5 @@
-import { oneLine } from '@machineadm/document/printable.ts';
-import { formatDuration } from '@machineadm/document/units.ts';
+import { oneLine } from '@machineadm/document/text/printable.ts';
+import { formatDuration } from '@machineadm/document/text/units.ts';
 import { count, paint, type Style, titleOf } from './progress.ts';
 import type { RunStatus, StepStatus } from './status.ts';
 

@@ -1,4 +1,4 @@
-import { sentence } from '@machineadm/document/sentence.ts';
+import { sentence } from '@machineadm/document/text/sentence.ts';
 import type { Condition, Failure, NodeHandover, Outcome, RunStatus } from './status.ts';
 
 /** metav1.Condition allows 32 KiB; a message in a table should stay below one (Cluster API's conventions). */

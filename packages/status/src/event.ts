@@ -1,6 +1,6 @@
-import type { Failure } from '@machineadm/document/errors.ts';
-import type { EventType } from '@machineadm/document/model.ts';
-import { redactDeep } from '@machineadm/document/redaction.ts';
+import type { EventType } from '@machineadm/document/model/index.ts';
+import type { Failure } from '@machineadm/document/outcomes/errors.ts';
+import { redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
 import { formatEvent } from './progress.ts';
 import type { Moment } from './run-state.ts';
 import type {
@@ -14,7 +14,7 @@ import type {
   TimelineEntry,
 } from './status.ts';
 
-export type { EventType } from '@machineadm/document/model.ts';
+export type { EventType } from '@machineadm/document/model/index.ts';
 
 /**
  * A report of a machine: one format for every sink, `contract/event.v1.schema.json`. Redacted before it is created;

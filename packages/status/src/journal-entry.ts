@@ -1,4 +1,4 @@
-import { oneLine } from '@machineadm/document/printable.ts';
+import { oneLine } from '@machineadm/document/text/printable.ts';
 import { formatEvent, formatFailure } from './progress.ts';
 import type { RunEvent } from './status.ts';
 

@@ -1,9 +1,9 @@
 import { styleText } from 'node:util';
-import { formatPlace } from '@machineadm/document/diagnostics.ts';
-import type { Failure } from '@machineadm/document/errors.ts';
-import { oneLine, oneLineDeep } from '@machineadm/document/printable.ts';
-import { REASONS, type Reason } from '@machineadm/document/reasons.ts';
-import { formatDuration } from '@machineadm/document/units.ts';
+import { formatPlace } from '@machineadm/document/diagnostics/index.ts';
+import type { Failure } from '@machineadm/document/outcomes/errors.ts';
+import { REASONS, type Reason } from '@machineadm/document/outcomes/reasons.ts';
+import { oneLine, oneLineDeep } from '@machineadm/document/text/printable.ts';
+import { formatDuration } from '@machineadm/document/text/units.ts';
 import type { Condition, ProbableCause, RunEvent, RunStatus, StepStatus } from './status.ts';
 import type { RunSummary } from './summary.ts';
 import { formatThisMachine } from './this-machine.ts';

@@ -1,5 +1,5 @@
-import type { Failure } from '@machineadm/document/errors.ts';
-import type { Metadata } from '@machineadm/document/model.ts';
+import type { Metadata } from '@machineadm/document/model/index.ts';
+import type { Failure } from '@machineadm/document/outcomes/errors.ts';
 import {
   afterHooksCondition,
   alreadyBootstrapped,

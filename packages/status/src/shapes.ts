@@ -1,4 +1,4 @@
-import { instant, listOf, number, object, oneOf, optional, string } from '@machineadm/document/shape.ts';
+import { instant, listOf, number, object, oneOf, optional, string } from '@machineadm/document/values/shape.ts';
 import type { ReportEvent } from './event.ts';
 import type { RunStatus } from './status.ts';
 import type { RunSummary } from './summary.ts';

@@ -1,6 +1,6 @@
-import type { Failure } from '@machineadm/document/errors.ts';
+import type { Failure } from '@machineadm/document/outcomes/errors.ts';
 
-export type { Failure } from '@machineadm/document/errors.ts';
+export type { Failure } from '@machineadm/document/outcomes/errors.ts';
 
 /**
  * The status document, `/run/machineadm/status.json`: what the run does now and how it ended. Contains no secrets. For

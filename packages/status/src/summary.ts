@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path/posix';
-import { REASONS, type Reason } from '@machineadm/document/reasons.ts';
+import { REASONS, type Reason } from '@machineadm/document/outcomes/reasons.ts';
 import type { Outcome, RunStatus } from './status.ts';
 
 /**

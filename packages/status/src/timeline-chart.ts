@@ -1,4 +1,4 @@
-import { formatDuration } from '@machineadm/document/units.ts';
+import { formatDuration } from '@machineadm/document/text/units.ts';
 import type { RunStatus, TimelineEntry } from './status.ts';
 
 /** The names of the spans before a run. */

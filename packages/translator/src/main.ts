@@ -2,11 +2,11 @@ import { dirname, join } from 'node:path';
 import { connect } from './cluster/api.ts';
 import { conversionPool } from './conversions/pool.ts';
 import { readCommandLine } from './service/configuration.ts';
-import { errorText, jsonLog } from './service/log.ts';
 import { startService } from './service/service.ts';
+import { errorText, jsonLog } from './telemetry/log.ts';
 import { VERSION } from './version.ts';
 
-/** The bundle of `conversions/main.ts`, beside this program. */
+/** The bundle of `worker/main.ts`, beside this program. */
 const CONVERSIONS = 'conversions.cjs';
 
 /** The program of the container image: the bootstrap translator (docs/cluster-api.md). */

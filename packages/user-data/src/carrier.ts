@@ -1,4 +1,4 @@
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 
 /** The supported versions of Ignition's configuration. The parts used here are identical in all of them. */
 export const IGNITION_VERSIONS = ['3.0.0', '3.1.0', '3.2.0', '3.3.0'] as const;

@@ -1,4 +1,4 @@
-import { trimmedEnd } from '@machineadm/document/trim.ts';
+import { trimmedEnd } from '@machineadm/document/text/trim.ts';
 import { check, checkDigest, checkLocations, checkVersion } from './download-checks.ts';
 import type { DownloadDigests, DownloadLocation } from './download-script.ts';
 import { DOWNLOAD_SCRIPT_WINDOWS } from './download-script-windows-text.ts';

@@ -1,4 +1,4 @@
-import { trimmedEnd } from '@machineadm/document/trim.ts';
+import { trimmedEnd } from '@machineadm/document/text/trim.ts';
 import { check, checkDigest, checkLocations, checkVersion } from './download-checks.ts';
 import { DOWNLOAD_SCRIPT } from './download-script-text.ts';
 import { withRendered } from './rendered-part.ts';

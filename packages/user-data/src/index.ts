@@ -1,7 +1,7 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { LoadedDocument } from '@machineadm/document/load.ts';
-import type { Model } from '@machineadm/document/model.ts';
-import { documentSecrets } from '@machineadm/document/secrets-of.ts';
+import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
+import { documentSecrets } from '@machineadm/document/loading/secrets-of.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { Carrier, IgnitionVersion } from './carrier.ts';
 import { CARRIERS, type CarrierName } from './carriers.ts';
 import { countedBytes, type ProfileName, profileNamed } from './profiles.ts';

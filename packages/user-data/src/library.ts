@@ -1,7 +1,7 @@
-import { decodeSource } from '@machineadm/document/decode.ts';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { Problem } from '@machineadm/document/library/problem.ts';
-import { loadFor, problemOfError, warningsOf } from '@machineadm/document/library-source.ts';
+import { decodeSource } from '@machineadm/document/encodings/decode.ts';
+import { loadFor, problemOfError, warningsOf } from '@machineadm/document/loading/library-source.ts';
+import type { Problem } from '@machineadm/document/loading/problem.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { type ProfileName, profileNames, wrapDocument } from './index.ts';
 
 /** The public module `machineadm/wrap`. Its types refer to no internal type, so that they stay stable. */

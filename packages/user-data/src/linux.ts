@@ -1,4 +1,4 @@
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { MACHINE_DOCUMENT } from '@machineadm/document/ownership/paths.ts';
 import type { Load } from './carrier.ts';
 

@@ -1,4 +1,4 @@
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import type { CarrierName } from './carriers.ts';
 
 /** What a carrier has to know about an infrastructure provider of Cluster API. */

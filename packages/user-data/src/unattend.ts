@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { Carrier } from './carrier.ts';
 import { base64, gzipBase64 } from './encoding.ts';
 import {

@@ -1,4 +1,4 @@
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import type { Load } from './carrier.ts';
 
 /** Where carriers write the document on Windows. */

@@ -1,5 +1,5 @@
 import { fullReference } from '@machineadm/archives/image-reference.ts';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { parseEndpoint } from '../../../src/diagnosis/checks/endpoint.ts';
 import { awsSecret } from '../../../src/host/cloud/aws-secrets.ts';
 import type { MetadataService } from '../../../src/host/cloud/metadata-service.ts';

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { editManifest, readManifest as readHardened } from '@machineadm/hardening/manifest.ts';
 import { requireReadable } from '@machineadm/kubeadm/api-server/encryption-change.ts';
 import { asAnotherPod, isSamePod, readManifest } from '@machineadm/kubeadm/api-server/manifest.ts';

@@ -1,5 +1,5 @@
-import { diagnosticRecord, formatDiagnostic } from '@machineadm/document/diagnostics.ts';
-import { type LoadOptions, loadDocument } from '@machineadm/document/load.ts';
+import { diagnosticRecord, formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
+import { type LoadOptions, loadDocument } from '@machineadm/document/loading/load.ts';
 import { json } from '../mutators/json.ts';
 import { yaml } from '../mutators/yaml.ts';
 import { CANARIES, type FuzzTarget } from '../target.ts';

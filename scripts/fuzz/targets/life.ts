@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { loadDocument } from '@machineadm/document/load.ts';
-import type { Model } from '@machineadm/document/model.ts';
+import { loadDocument } from '@machineadm/document/loading/load.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { PRIOR_STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { withChecksum } from '../../../src/host/files/checksum.ts';
 import type { Host } from '../../../src/host/seam/host.ts';

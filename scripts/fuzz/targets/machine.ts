@@ -1,8 +1,8 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { loadDocument } from '@machineadm/document/load.ts';
-import type { Model } from '@machineadm/document/model.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
-import { redact } from '@machineadm/document/redaction.ts';
+import { loadDocument } from '@machineadm/document/loading/load.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { verdict } from '@machineadm/failures/verdict.ts';
 import { endingOf, evaluateRun as judgeKubeadm, KubeadmProgress } from '@machineadm/kubeadm/output.ts';
 import { checkCertificates } from '../../../src/diagnosis/checks/certificates.ts';

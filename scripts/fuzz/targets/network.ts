@@ -4,8 +4,8 @@ import { createServer as createHttp2Server, type ServerHttp2Stream } from 'node:
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { Secret } from '@machineadm/document/secret.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { MetadataService } from '../../../src/host/cloud/metadata-service.ts';
 import { parseKubeconfig } from '../../../src/host/cluster/kubeconfig.ts';
 import { connectCri, pullImage, removePods } from '../../../src/host/cri/client.ts';

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { renderTemplate } from '@machineadm/convert/go-template.ts';
-import { Expressions, markExpressions } from '@machineadm/convert/jinja.ts';
-import { Report } from '@machineadm/convert/report.ts';
-import { yamlDocuments, yamlValue } from '@machineadm/convert/yaml.ts';
+import { renderTemplate } from '@machineadm/convert/go-template/content.ts';
+import { Report } from '@machineadm/convert/report/report.ts';
+import { Expressions, markExpressions } from '@machineadm/convert/texts/jinja.ts';
+import { yamlDocuments, yamlValue } from '@machineadm/convert/texts/yaml.ts';
 import { readSavedLog } from '@machineadm/failures/saved-log.ts';
 import { TellingLines } from '@machineadm/failures/telling-lines.ts';
 import { verdict } from '@machineadm/failures/verdict.ts';

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { convert } from '@machineadm/convert/index.ts';
-import { decodeSource } from '@machineadm/document/decode.ts';
+import { decodeSource } from '@machineadm/document/encodings/decode.ts';
 import { json } from '../mutators/json.ts';
 import { yaml } from '../mutators/yaml.ts';
 import { CANARIES, type FuzzTarget } from '../target.ts';

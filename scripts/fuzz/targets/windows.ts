@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { windowsEventLines, windowsLogLines } from '../../../src/diagnosis/windows-logs.ts';
 import {
   readClockOffset,

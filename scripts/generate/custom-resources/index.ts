@@ -1,4 +1,4 @@
-import type { JsonSchema } from '@machineadm/document/sections/conditions.ts';
+import type { JsonSchema } from '@machineadm/document/fields/conditions.ts';
 import { DECIDED } from '@machineadm/translator/provider/decided.ts';
 import { stringify } from 'yaml';
 import { structuralSchema } from './structural.ts';

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '@machineadm/document/sections/conditions.ts';
+import type { JsonSchema } from '@machineadm/document/fields/conditions.ts';
 import { VARIABLE_TEXT } from '../document-schema/convert.ts';
 
 type Definitions = Readonly<Record<string, JsonSchema>>;

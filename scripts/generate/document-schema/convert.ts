@@ -1,7 +1,7 @@
-import type { PathSegment } from '@machineadm/document/diagnostics.ts';
-import type { JsonSchema } from '@machineadm/document/sections/conditions.ts';
-import { type FieldText, notesOf } from '@machineadm/document/sections/field.ts';
-import { portablePattern } from '@machineadm/document/sections/portable-pattern.ts';
+import type { PathSegment } from '@machineadm/document/diagnostics/index.ts';
+import type { JsonSchema } from '@machineadm/document/fields/conditions.ts';
+import { type FieldText, notesOf } from '@machineadm/document/fields/field.ts';
+import { portablePattern } from '@machineadm/document/fields/portable-pattern.ts';
 import type * as z from 'zod';
 import { strictly } from './strict.ts';
 

@@ -1,6 +1,6 @@
+import type { FieldText } from '@machineadm/document/fields/field.ts';
 import { HOST_PARTS } from '@machineadm/document/host-parts/index.ts';
 import type { HostPart } from '@machineadm/document/host-parts/part.ts';
-import type { FieldText } from '@machineadm/document/sections/field.ts';
 
 export interface FieldReference {
   /** The documentation of a field below a part of the host. */

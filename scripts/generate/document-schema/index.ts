@@ -1,11 +1,11 @@
+import type { JsonSchema } from '@machineadm/document/fields/conditions.ts';
+import { field, object } from '@machineadm/document/fields/field.ts';
+import { portablePattern } from '@machineadm/document/fields/portable-pattern.ts';
 import { HOST_PARTS } from '@machineadm/document/host-parts/index.ts';
 import type { HostPart } from '@machineadm/document/host-parts/part.ts';
-import { CONDITION } from '@machineadm/document/requires.ts';
-import { builtSchema } from '@machineadm/document/schema.ts';
-import type { JsonSchema } from '@machineadm/document/sections/conditions.ts';
-import { documentConditions } from '@machineadm/document/sections/document-conditions.ts';
-import { field, object } from '@machineadm/document/sections/field.ts';
-import { portablePattern } from '@machineadm/document/sections/portable-pattern.ts';
+import { CONDITION } from '@machineadm/document/loading/requires.ts';
+import { builtSchema } from '@machineadm/document/schema/zod.ts';
+import { documentConditions } from '@machineadm/document/versions/v1alpha1/document-conditions.ts';
 import type { DocumentVersion } from '@machineadm/document/versions/version.ts';
 import * as z from 'zod';
 import { type Additions, convertSchema, VARIABLE_TEXT } from './convert.ts';

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '@machineadm/document/sections/conditions.ts';
+import type { JsonSchema } from '@machineadm/document/fields/conditions.ts';
 
 /** Keywords whose subschemas apply to the same value. */
 const SAME_VALUE = ['allOf', 'anyOf', 'oneOf', 'if', 'then', 'else', 'not'];

@@ -1,6 +1,11 @@
 import { DOCUMENT_VERSIONS } from '@machineadm/document/index.ts';
 import { NEWEST_KNOWN_MINOR, OLDEST_MINOR } from '@machineadm/document/kubernetes-releases/minor.ts';
-import { isUnknownField, limitsOf, type SchemaField, SchemaFields } from '@machineadm/document/schema-fields.ts';
+import {
+  isUnknownField,
+  limitsOf,
+  type SchemaField,
+  SchemaFields,
+} from '@machineadm/document/schema/published-fields.ts';
 import { stringify } from 'yaml';
 import { slugOf } from '../../../site/pages.ts';
 import type { FieldFacts } from '../../../src/commands/explain/run.ts';

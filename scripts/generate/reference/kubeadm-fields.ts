@@ -1,5 +1,5 @@
 import { NEWEST_KNOWN_MINOR, OLDEST_MINOR } from '@machineadm/document/kubernetes-releases/minor.ts';
-import type { KubernetesModel, Role } from '@machineadm/document/model.ts';
+import type { KubernetesModel, Role } from '@machineadm/document/model/index.ts';
 import { kubernetes, toKubernetes } from '@machineadm/document/sections/kubernetes/index.ts';
 import { renderKubeadm } from '@machineadm/kubeadm/index.ts';
 import { type PlacedField, sectionsWith, valuesOf } from './placed-field.ts';

@@ -1,4 +1,4 @@
-import type { SchemaField, SchemaFields, SchemaPart } from '@machineadm/document/schema-fields.ts';
+import type { SchemaField, SchemaFields, SchemaPart } from '@machineadm/document/schema/published-fields.ts';
 
 /** A part of the schema, with the annotations that only the generated pages have. */
 export interface ReferencePart extends SchemaPart {

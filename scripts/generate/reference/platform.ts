@@ -1,5 +1,5 @@
-import type { Platform } from '@machineadm/document/host-parts/part.ts';
-import { checkPlatform } from '@machineadm/document/sections/platform.ts';
+import type { Platform } from '@machineadm/document/fields/platform.ts';
+import { checkPlatform } from '@machineadm/document/versions/v1alpha1/platform.ts';
 import { type PlacedField, sectionsWith, valuesOf } from './placed-field.ts';
 
 /** The platforms that support a field, and the reason if one does not. */

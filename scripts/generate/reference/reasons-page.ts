@@ -1,5 +1,5 @@
-import { EXIT_CODES } from '@machineadm/document/exit-codes.ts';
-import { REASONS, type ReasonEntry } from '@machineadm/document/reasons.ts';
+import { EXIT_CODES } from '@machineadm/document/outcomes/exit-codes.ts';
+import { REASONS, type ReasonEntry } from '@machineadm/document/outcomes/reasons.ts';
 import { CATALOGUE } from '@machineadm/failures/catalogue.ts';
 
 interface Fault {

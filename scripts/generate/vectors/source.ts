@@ -1,4 +1,4 @@
-import type { ProblemCode } from '@machineadm/document/diagnostics.ts';
+import type { ProblemCode } from '@machineadm/document/diagnostics/index.ts';
 
 /** Marks the reported position of the problem in a text. */
 export const MARK = '¦';

@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { CRI_V1ALPHA2 } from '@machineadm/document/kubernetes-releases/containerd.ts';
 import { has } from '@machineadm/document/kubernetes-releases/features.ts';
 import { companionTags, defaultRepository } from '@machineadm/document/kubernetes-releases/images.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { mustRun } from '../process.ts';
 import { type Downloads, ReleaseRefused, ReleaseUnavailable } from './download.ts';
 import { pullImage } from './registry.ts';

@@ -1,7 +1,7 @@
-import { nearestName } from '@machineadm/document/diagnostics.ts';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { HARDENING_PROFILES, type HardeningProfile } from '@machineadm/document/hardening-controls.ts';
-import { redactDeep } from '@machineadm/document/redaction.ts';
+import { nearestName } from '@machineadm/document/diagnostics/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
+import { HARDENING_PROFILES, type HardeningProfile } from '@machineadm/document/sections/hardening-controls.ts';
 import { buildInfo } from '../../cli/build-info.ts';
 import { type CheckFormat, printCheckReport } from '../../cli/findings.ts';
 import { usageError } from '../../cli/usage-error.ts';

@@ -1,4 +1,4 @@
-import { documentSecrets } from '@machineadm/document/secrets-of.ts';
+import { documentSecrets } from '@machineadm/document/loading/secrets-of.ts';
 import { buildInfo } from '../../cli/build-info.ts';
 import { type CheckFormat, printCheckReport } from '../../cli/findings.ts';
 import type { DocumentOptions } from '../../cli/options.ts';

@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { CheckFormat } from '../../cli/findings.ts';
 import { usageError } from '../../cli/usage-error.ts';
 

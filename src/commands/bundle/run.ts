@@ -1,10 +1,10 @@
 import { join } from 'node:path';
-import { errorMessage } from '@machineadm/document/errors.ts';
-import { exitCode } from '@machineadm/document/exit-codes.ts';
-import type { LoadedDocument } from '@machineadm/document/load.ts';
-import { redactDeep } from '@machineadm/document/redaction.ts';
-import { documentSecrets } from '@machineadm/document/secrets-of.ts';
-import { stepTitle } from '@machineadm/document/step-ids.ts';
+import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
+import { documentSecrets } from '@machineadm/document/loading/secrets-of.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
+import { stepTitle } from '@machineadm/document/ownership/step-ids.ts';
+import { redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
 import type { Verdict } from '@machineadm/failures/verdict.ts';
 import { page } from '@machineadm/status/page/index.ts';
 import type { RunStatus } from '@machineadm/status/status.ts';

@@ -1,4 +1,4 @@
-import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import { type Argument, type Command, Help, type Option } from 'commander';
 import { isPath, usualOf } from '../../cli/command-tree.ts';
 import { printText } from '../../cli/output.ts';

@@ -1,4 +1,4 @@
-import { HARDENING_PROFILES } from '@machineadm/document/hardening-controls.ts';
+import { HARDENING_PROFILES } from '@machineadm/document/sections/hardening-controls.ts';
 import { Argument, type Option } from 'commander';
 
 /** One word that a shell can offer, with its meaning. */
@@ -83,8 +83,8 @@ export async function candidatesOf(kind: ValueKind, { typed, documents }: Typed)
  */
 async function fields(typed: string): Promise<readonly Candidate[]> {
   const [{ jsonSchema }, { SchemaFields, isUnknownField }] = await Promise.all([
-    import('@machineadm/document/json-schema.ts'),
-    import('@machineadm/document/schema-fields.ts'),
+    import('@machineadm/document/versions/json-schema.ts'),
+    import('@machineadm/document/schema/published-fields.ts'),
   ]);
   const schema = jsonSchema();
   if (schema === undefined) return [];
@@ -99,7 +99,7 @@ async function fields(typed: string): Promise<readonly Candidate[]> {
 
 /** People accept codes one by one, so those already typed are not offered again. */
 async function codes(typed: string): Promise<readonly Candidate[]> {
-  const { CODES } = await import('@machineadm/convert/codes.ts');
+  const { CODES } = await import('@machineadm/convert/report/codes.ts');
   const before = typed.slice(0, typed.lastIndexOf(',') + 1);
   const chosen = before.split(',');
   return Object.entries(CODES)

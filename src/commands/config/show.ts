@@ -1,11 +1,11 @@
-import { formatPlace, formatReplacedPart, replacedPartRecord } from '@machineadm/document/diagnostics.ts';
-import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { formatPlace, formatReplacedPart, replacedPartRecord } from '@machineadm/document/diagnostics/index.ts';
 import { leaves } from '@machineadm/document/index.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
+import { redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
 import { REDACTED } from '@machineadm/document/redaction/redactor.ts';
-import { redactDeep } from '@machineadm/document/redaction.ts';
-import { sensitiveTexts, withoutSensitiveTexts } from '@machineadm/document/sensitive.ts';
-import { toPlain } from '@machineadm/document/tree.ts';
-import { VERBATIM_TAG } from '@machineadm/document/verbatim.ts';
+import { sensitiveTexts, withoutSensitiveTexts } from '@machineadm/document/redaction/sensitive.ts';
+import { toPlain } from '@machineadm/document/trees/tree.ts';
+import { VERBATIM_TAG } from '@machineadm/document/values/verbatim.ts';
 import { stringify } from 'yaml';
 import { buildInfo } from '../../cli/build-info.ts';
 import type { DocumentOptions } from '../../cli/options.ts';

@@ -1,6 +1,6 @@
-import type { ExitName } from '@machineadm/document/exit-codes.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
-import { redactDeep } from '@machineadm/document/redaction.ts';
+import type { ExitName } from '@machineadm/document/outcomes/exit-codes.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
+import { redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
 import { type CheckFormat, type CheckReport, printCheckReport } from '../../cli/findings.ts';
 import { usageError } from '../../cli/usage-error.ts';
 import type { Finding } from '../../diagnosis/checks/finding.ts';

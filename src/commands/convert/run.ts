@@ -6,11 +6,11 @@ import {
   type InputText,
   type NodeFiles,
 } from '@machineadm/convert/index.ts';
-import { decodeSource } from '@machineadm/document/decode.ts';
-import { exitCode } from '@machineadm/document/exit-codes.ts';
-import type { Role } from '@machineadm/document/model.ts';
-import { printable } from '@machineadm/document/printable.ts';
-import { redact, redactDeep } from '@machineadm/document/redaction.ts';
+import { decodeSource } from '@machineadm/document/encodings/decode.ts';
+import type { Role } from '@machineadm/document/model/index.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
+import { redact, redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
+import { printable } from '@machineadm/document/text/printable.ts';
 import { printNotice, printText } from '../../cli/output.ts';
 import { isQuiet } from '../../cli/terminal.ts';
 import { usageError } from '../../cli/usage-error.ts';

@@ -1,5 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { ReadyModel } from '@machineadm/document/model.ts';
+import type { ReadyModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { ObservedLine } from '@machineadm/failures/observed-line.ts';
 import { readSavedLog } from '@machineadm/failures/saved-log.ts';
 import { type RunFacts, type Verdict, verdict } from '@machineadm/failures/verdict.ts';

@@ -1,4 +1,4 @@
-import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import type { Verdict } from '@machineadm/failures/verdict.ts';
 import { formatCauses, nextCommand } from '@machineadm/status/progress.ts';
 import { type OutputFormat, printData, printReport } from '../../cli/output.ts';

@@ -1,8 +1,8 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { EXAMPLE_ENDPOINT } from '@machineadm/document/example.ts';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
-import { hasEffects } from '@machineadm/document/secret.ts';
-import { placeOf } from '@machineadm/document/tree.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { hasEffects } from '@machineadm/document/secrets/secret.ts';
+import { placeOf } from '@machineadm/document/trees/tree.ts';
+import { EXAMPLE_ENDPOINT } from '@machineadm/document/versions/example.ts';
 import type { MachineState } from '@machineadm/status/status.ts';
 import { checkCertificates } from '../../diagnosis/checks/certificates.ts';
 import { checkClusterInfo } from '../../diagnosis/checks/cluster-info.ts';

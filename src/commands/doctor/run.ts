@@ -1,5 +1,5 @@
-import { omitUndefined } from '@machineadm/document/defined.ts';
-import { redactDeep } from '@machineadm/document/redaction.ts';
+import { redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
+import { omitUndefined } from '@machineadm/document/values/defined.ts';
 import type { Verdict } from '@machineadm/failures/verdict.ts';
 import type { MachineState, RunStatus } from '@machineadm/status/status.ts';
 import { MACHINE_SENTENCES } from '@machineadm/status/this-machine.ts';

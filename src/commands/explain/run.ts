@@ -1,6 +1,5 @@
-import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { DOCUMENT_VERSIONS } from '@machineadm/document/index.ts';
-import { jsonSchema } from '@machineadm/document/json-schema.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import {
   isUnknownField,
   lastName,
@@ -8,7 +7,8 @@ import {
   type SchemaField,
   SchemaFields,
   type SchemaPart,
-} from '@machineadm/document/schema-fields.ts';
+} from '@machineadm/document/schema/published-fields.ts';
+import { jsonSchema } from '@machineadm/document/versions/json-schema.ts';
 import v1alpha1 from '../../../contract/fields/v1alpha1.json' with { type: 'json' };
 import { wrapped } from '../../cli/layout.ts';
 import { printText } from '../../cli/output.ts';

@@ -1,5 +1,5 @@
-import { exitCode } from '@machineadm/document/exit-codes.ts';
-import { redactDeep } from '@machineadm/document/redaction.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
+import { redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
 import { type OutputFormat, printData, printReport } from '../../cli/output.ts';
 import { instanceDataPaths } from '../../host/cloud/instance-data.ts';
 import { gatherFacts, openQueryHost, requireLinux } from '../../host/index.ts';

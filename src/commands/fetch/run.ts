@@ -1,5 +1,5 @@
-import type { MachineadmError } from '@machineadm/document/errors.ts';
-import { exitCode } from '@machineadm/document/exit-codes.ts';
+import type { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import { durationOf } from '../../cli/duration.ts';
 import { type OutputFormat, printData, printNotice, printText } from '../../cli/output.ts';
 import { usageError } from '../../cli/usage-error.ts';

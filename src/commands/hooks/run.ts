@@ -1,8 +1,8 @@
-import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
-import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import { HOOKS_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import { oneLine } from '@machineadm/document/printable.ts';
-import { redact } from '@machineadm/document/redaction.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
+import { oneLine } from '@machineadm/document/text/printable.ts';
 import { printNotice } from '../../cli/output.ts';
 import { untilSignal } from '../../cli/until-signal.ts';
 import { runHookGroup } from '../../features/hooks/group.ts';

@@ -1,5 +1,5 @@
-import { exitCode } from '@machineadm/document/exit-codes.ts';
 import { formatWarning } from '@machineadm/document/index.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import { isAirGapped, neededImages } from '@machineadm/kubeadm/images/needed.ts';
 import { buildInfo } from '../../cli/build-info.ts';
 import type { DocumentOptions } from '../../cli/options.ts';

@@ -1,4 +1,4 @@
-import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import type { AddCommand } from '../../cli/command-tree.ts';
 import { addDocuments, insecureDocumentOption, outputOption } from '../../cli/options.ts';
 import type { PlanCommandOptions } from './run.ts';

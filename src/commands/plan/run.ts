@@ -1,6 +1,6 @@
-import { replacedPartRecord } from '@machineadm/document/diagnostics.ts';
-import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { replacedPartRecord } from '@machineadm/document/diagnostics/index.ts';
 import { diagnosticRecord, formatWarning } from '@machineadm/document/index.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import { buildInfo } from '../../cli/build-info.ts';
 import type { DocumentOptions } from '../../cli/options.ts';
 import { printData, printNotice, printText } from '../../cli/output.ts';

@@ -1,6 +1,11 @@
-import { formatPlace, formatReplacedPart, type Place, type ReplacedPart } from '@machineadm/document/diagnostics.ts';
-import { printable } from '@machineadm/document/printable.ts';
-import { stepTitle } from '@machineadm/document/step-ids.ts';
+import {
+  formatPlace,
+  formatReplacedPart,
+  type Place,
+  type ReplacedPart,
+} from '@machineadm/document/diagnostics/index.ts';
+import { stepTitle } from '@machineadm/document/ownership/step-ids.ts';
+import { printable } from '@machineadm/document/text/printable.ts';
 import { wrapped } from '../../cli/layout.ts';
 import type { Paint } from '../../cli/terminal.ts';
 import type { PlannedChange, PlanWithProblems } from '../../pipeline/plan.ts';

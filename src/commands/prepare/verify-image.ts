@@ -1,8 +1,8 @@
-import { errorMessage } from '@machineadm/document/errors.ts';
-import type { LoadedDocument } from '@machineadm/document/load.ts';
+import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import { RUN_DIRECTORY, STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
-import { redactDeep } from '@machineadm/document/redaction.ts';
+import { redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
 import { buildInfo } from '../../cli/build-info.ts';
 import { printCheckReport } from '../../cli/findings.ts';
 import type { DocumentOptions } from '../../cli/options.ts';

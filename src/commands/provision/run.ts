@@ -1,7 +1,7 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { conventionalExitCode, type ExitConvention, exitCode } from '@machineadm/document/exit-codes.ts';
-import { stepTitle } from '@machineadm/document/step-ids.ts';
-import { formatDuration } from '@machineadm/document/units.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { conventionalExitCode, type ExitConvention, exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
+import { stepTitle } from '@machineadm/document/ownership/step-ids.ts';
+import { formatDuration } from '@machineadm/document/text/units.ts';
 import { formatFailure, formatStatus, type Style } from '@machineadm/status/progress.ts';
 import { buildInfo } from '../../cli/build-info.ts';
 import { durationOf } from '../../cli/duration.ts';

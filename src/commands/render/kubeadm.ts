@@ -1,7 +1,7 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { exitCode } from '@machineadm/document/exit-codes.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
-import { redact } from '@machineadm/document/redaction.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { renderKubeadm } from '@machineadm/kubeadm/index.ts';
 import { fieldsOfMachine, lackingWithout } from '@machineadm/kubeadm/unresolved.ts';
 import { buildInfo } from '../../cli/build-info.ts';

@@ -1,9 +1,9 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { exitCode } from '@machineadm/document/exit-codes.ts';
-import type { LoadedDocument } from '@machineadm/document/load.ts';
-import type { LocalSinkModel } from '@machineadm/document/model.ts';
+import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
+import type { LocalSinkModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import { RUN_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import { oneLine } from '@machineadm/document/printable.ts';
+import { oneLine } from '@machineadm/document/text/printable.ts';
 import type { RunStatus, SinkReport } from '@machineadm/status/status.ts';
 import { buildInfo } from '../../cli/build-info.ts';
 import { durationOf } from '../../cli/duration.ts';

@@ -1,4 +1,4 @@
-import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import { Option } from 'commander';
 import type { AddCommand } from '../../cli/command-tree.ts';
 import { endDespiteConnections } from '../../cli/lingering.ts';

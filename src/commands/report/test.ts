@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { exitCode } from '@machineadm/document/exit-codes.ts';
-import type { LoadedDocument } from '@machineadm/document/load.ts';
-import type { LocalSinkModel, RemoteSinkModel } from '@machineadm/document/model.ts';
-import { oneLine } from '@machineadm/document/printable.ts';
-import { redact } from '@machineadm/document/redaction.ts';
-import { formatDuration } from '@machineadm/document/units.ts';
+import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
+import type { LocalSinkModel, RemoteSinkModel } from '@machineadm/document/model/index.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
+import { oneLine } from '@machineadm/document/text/printable.ts';
+import { formatDuration } from '@machineadm/document/text/units.ts';
 import { reportEvent } from '@machineadm/status/event.ts';
 import { advance, begin, machineOf } from '@machineadm/status/run-state.ts';
 import type { RunEvent } from '@machineadm/status/status.ts';

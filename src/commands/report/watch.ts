@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { exitCode } from '@machineadm/document/exit-codes.ts';
-import { type LoadedDocument, loadDocument } from '@machineadm/document/load.ts';
-import type { ReadyModel, RemoteSinkModel } from '@machineadm/document/model.ts';
-import { oneLine } from '@machineadm/document/printable.ts';
-import { redact } from '@machineadm/document/redaction.ts';
+import { type LoadedDocument, loadDocument } from '@machineadm/document/loading/load.ts';
+import type { ReadyModel, RemoteSinkModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
+import { oneLine } from '@machineadm/document/text/printable.ts';
 import type { ReportCondition } from '@machineadm/status/event.ts';
 import { machineOf } from '@machineadm/status/run-state.ts';
 import { buildInfo } from '../../cli/build-info.ts';

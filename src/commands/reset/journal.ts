@@ -1,5 +1,5 @@
 import { basename } from 'node:path/posix';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { forgetUnusedKeys } from '../../host/secrets/sealed-files.ts';
 import { type DocumentState, documentTitle, wantedByOthers, withAsked } from '../../pipeline/documents.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { exitCode } from '@machineadm/document/exit-codes.ts';
-import { oneLine } from '@machineadm/document/printable.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
+import { oneLine } from '@machineadm/document/text/printable.ts';
 import { MACHINE_SENTENCES } from '@machineadm/status/this-machine.ts';
 import { type OutputFormat, printData, printNotice, printText } from '../../cli/output.ts';
 import { interrupted, untilSignal } from '../../cli/until-signal.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import editorSchema from '../../../contract/editor/v1alpha1.json' with { type: 'json' };
 import { printNotice, printText } from '../../cli/output.ts';
 import { readPieces } from '../../host/local-files/input-file.ts';

@@ -1,5 +1,5 @@
-import { exitCode } from '@machineadm/document/exit-codes.ts';
-import { jsonSchema } from '@machineadm/document/json-schema.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
+import { jsonSchema } from '@machineadm/document/versions/json-schema.ts';
 import event from '../../../contract/event.v1.schema.json' with { type: 'json' };
 import status from '../../../contract/status.v1.schema.json' with { type: 'json' };
 import summary from '../../../contract/summary.v1.schema.json' with { type: 'json' };

@@ -1,6 +1,6 @@
 import { setPriority } from 'node:os';
 import { createInterface } from 'node:readline';
-import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import { endDespiteConnections } from '../../cli/lingering.ts';
 import { Sender } from '../../reporting/delivery/send.ts';
 

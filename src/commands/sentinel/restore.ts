@@ -1,4 +1,4 @@
-import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import { MACHINE_SENTENCES } from '@machineadm/status/this-machine.ts';
 import { printNotice } from '../../cli/output.ts';
 import { writeSentinel } from '../../features/sentinel/file.ts';

@@ -1,4 +1,4 @@
-import { stepTitle } from '@machineadm/document/step-ids.ts';
+import { stepTitle } from '@machineadm/document/ownership/step-ids.ts';
 import { page } from '@machineadm/status/page/index.ts';
 import type { Reported } from '@machineadm/status/summary.ts';
 import { gatherFacts, openQueryHost } from '../../host/index.ts';

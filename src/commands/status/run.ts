@@ -1,5 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import { formatStatus, formatSummary } from '@machineadm/status/progress.ts';
 import type { RunStatus } from '@machineadm/status/status.ts';
 import { eventsBetween } from '@machineadm/status/status-events.ts';

@@ -1,6 +1,6 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { exitCode } from '@machineadm/document/exit-codes.ts';
-import { stepTitle } from '@machineadm/document/step-ids.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
+import { stepTitle } from '@machineadm/document/ownership/step-ids.ts';
 import type { Style } from '@machineadm/status/progress.ts';
 import type { RunStatus } from '@machineadm/status/status.ts';
 import { formatTimeline } from '@machineadm/status/timeline-chart.ts';

@@ -1,7 +1,7 @@
-import { omitUndefined } from '@machineadm/document/defined.ts';
-import type { MachineadmError } from '@machineadm/document/errors.ts';
-import { exitCode } from '@machineadm/document/exit-codes.ts';
-import { publish } from '@machineadm/document/redaction.ts';
+import type { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
+import { publish } from '@machineadm/document/redaction/process-redactor.ts';
+import { omitUndefined } from '@machineadm/document/values/defined.ts';
 import { durationOf } from '../../cli/duration.ts';
 import { type OutputFormat, printData, printNotice, printText } from '../../cli/output.ts';
 import { usageError } from '../../cli/usage-error.ts';

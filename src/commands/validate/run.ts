@@ -4,8 +4,8 @@ import {
   formatReplacedPart,
   formatWarning,
   replacedPartRecord,
-} from '@machineadm/document/diagnostics.ts';
-import { exitCode } from '@machineadm/document/exit-codes.ts';
+} from '@machineadm/document/diagnostics/index.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import { buildInfo } from '../../cli/build-info.ts';
 import type { DocumentOptions } from '../../cli/options.ts';
 import { printData, printReport } from '../../cli/output.ts';

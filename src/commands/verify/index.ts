@@ -1,4 +1,4 @@
-import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import type { AddCommand } from '../../cli/command-tree.ts';
 import { addInputs, keyOption, memoryOption, outputOption, trustDirectoryOption } from '../../cli/options.ts';
 import type { VerifyOptions } from './run.ts';

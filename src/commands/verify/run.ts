@@ -1,5 +1,5 @@
-import { omitUndefined } from '@machineadm/document/defined.ts';
-import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
+import { omitUndefined } from '@machineadm/document/values/defined.ts';
 import { type OutputFormat, printData, printNotice, printText } from '../../cli/output.ts';
 import { loadTrust } from '../../trust/trust-directory.ts';
 import { type Proof, verifyFiles } from '../../trust/verify.ts';

@@ -1,9 +1,9 @@
-import { decodeSource } from '@machineadm/document/decode.ts';
-import { exitCode } from '@machineadm/document/exit-codes.ts';
-import { type DocumentSource, type LoadedDocument, loadDocument } from '@machineadm/document/load.ts';
-import { redact } from '@machineadm/document/redaction.ts';
-import { toPlain } from '@machineadm/document/tree.ts';
-import { VERBATIM_TAG } from '@machineadm/document/verbatim.ts';
+import { decodeSource } from '@machineadm/document/encodings/decode.ts';
+import { type DocumentSource, type LoadedDocument, loadDocument } from '@machineadm/document/loading/load.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
+import { toPlain } from '@machineadm/document/trees/tree.ts';
+import { VERBATIM_TAG } from '@machineadm/document/values/verbatim.ts';
 import {
   CARRIERS,
   type CarrierName,

@@ -1,5 +1,5 @@
-import { redact } from '@machineadm/document/redaction.ts';
-import { isRecord } from '@machineadm/document/shape.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
+import { isRecord } from '@machineadm/document/values/shape.ts';
 import { parseDocument } from 'yaml';
 
 const REMOVED = '[redacted]';

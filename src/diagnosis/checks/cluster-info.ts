@@ -1,5 +1,5 @@
-import type { Reason } from '@machineadm/document/reasons.ts';
-import type { Secret } from '@machineadm/document/secret.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
+import type { Secret } from '@machineadm/document/secrets/secret.ts';
 import { authorityOf, publicKeyHashes, readClusterInfo, signatureFor } from '../../host/cluster/cluster-info.ts';
 import type { Finding } from './finding.ts';
 

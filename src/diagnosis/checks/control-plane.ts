@@ -1,4 +1,4 @@
-import { errorMessage } from '@machineadm/document/errors.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import { ADMIN_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { requestOnce } from '../../host/http/request-once.ts';
 import { probeTcp } from '../../host/network/reachability.ts';

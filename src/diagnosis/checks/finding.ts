@@ -1,6 +1,6 @@
-import type { Place } from '@machineadm/document/diagnostics.ts';
-import { errorMessage } from '@machineadm/document/errors.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
+import type { Place } from '@machineadm/document/diagnostics/index.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import { runChecks } from '../../host/time/checks.ts';
 
 /**

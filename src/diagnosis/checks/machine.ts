@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os';
-import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
 import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import type { Version } from '@machineadm/document/program-version.ts';
-import { member } from '@machineadm/document/untyped.ts';
+import type { Version } from '@machineadm/document/text/program-version.ts';
+import { member } from '@machineadm/document/values/untyped.ts';
+import { foreignYaml } from '@machineadm/document/yaml/foreign-yaml.ts';
 import { cgroupRefusal, hasCgroupV2, missingControllers } from '../../host/linux/cgroups.ts';
 import { type FileSystemSpace, spaceOf } from '../../host/linux/file-system-space.ts';
 import type { QueryHost } from '../../host/seam/host.ts';

@@ -1,6 +1,6 @@
-import { errorMessage } from '@machineadm/document/errors.ts';
 import { newerContainerd } from '@machineadm/document/kubernetes-releases/containerd.ts';
-import { parseVersion, type Version } from '@machineadm/document/program-version.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
+import { parseVersion, type Version } from '@machineadm/document/text/program-version.ts';
 import { runtimeService } from '../../host/linux/runtime-sockets.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import type { Finding } from './finding.ts';

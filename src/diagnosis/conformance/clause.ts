@@ -1,4 +1,4 @@
-import type { Version } from '@machineadm/document/program-version.ts';
+import type { Version } from '@machineadm/document/text/program-version.ts';
 import type { RootTree } from '../../host/local-files/root-tree.ts';
 import type { UnitFiles } from './unit-files.ts';
 

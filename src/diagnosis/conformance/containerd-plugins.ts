@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path/posix';
-import { pathGlob } from '@machineadm/document/glob.ts';
-import { member, strings } from '@machineadm/document/untyped.ts';
+import { pathGlob } from '@machineadm/document/text/glob.ts';
+import { member, strings } from '@machineadm/document/values/untyped.ts';
 import { parse } from 'smol-toml';
 import type { RootTree } from '../../host/local-files/root-tree.ts';
 import { startCommands, type Unit } from './unit-files.ts';

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path/posix';
 import { STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import { formatMode } from '@machineadm/document/units.ts';
+import { formatMode } from '@machineadm/document/text/units.ts';
 import type { RootTree } from '../../host/local-files/root-tree.ts';
 import { broken, type Clause, type ClauseResult, kept, notApplicable, notProven } from './clause.ts';
 import { kernelsOf, kernelVersion } from './kernels.ts';

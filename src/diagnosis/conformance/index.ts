@@ -1,4 +1,4 @@
-import { errorMessage } from '@machineadm/document/errors.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import { runChecks } from '../../host/time/checks.ts';
 import type { Clause, ClauseResult, Level, Profile, Subject } from './clause.ts';
 import { IMAGE_CLAUSES } from './image.ts';

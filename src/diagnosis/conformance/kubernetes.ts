@@ -2,7 +2,7 @@ import { basename } from 'node:path/posix';
 import { OLDEST_CONTAINERD } from '@machineadm/document/kubernetes-releases/containerd.ts';
 import { OLDEST_MINOR } from '@machineadm/document/kubernetes-releases/minor.ts';
 import { kubeletRefusal } from '@machineadm/document/kubernetes-releases/version-skew.ts';
-import { compareVersions, type Version } from '@machineadm/document/program-version.ts';
+import { compareVersions, type Version } from '@machineadm/document/text/program-version.ts';
 import { broken, type Clause, type ClauseResult, kept, notApplicable, notProven, type Subject } from './clause.ts';
 import { disabledCriPlugin } from './containerd-plugins.ts';
 import { programs } from './image.ts';

@@ -1,4 +1,4 @@
-import { member } from '@machineadm/document/untyped.ts';
+import { member } from '@machineadm/document/values/untyped.ts';
 import { parse } from 'smol-toml';
 import { unescapeOctal } from '../../host/files/paths.ts';
 import type { Subject } from './clause.ts';

@@ -1,4 +1,4 @@
-import { parseVersion, type Version } from '@machineadm/document/program-version.ts';
+import { parseVersion, type Version } from '@machineadm/document/text/program-version.ts';
 import type { RootTree } from '../../host/local-files/root-tree.ts';
 
 /** elf(5): e_machine, as Go names the architectures. */

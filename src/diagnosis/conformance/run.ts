@@ -6,8 +6,8 @@ import {
   STATE_DIRECTORY,
   STATUS_GROUP,
 } from '@machineadm/document/ownership/paths.ts';
-import { formatMode } from '@machineadm/document/units.ts';
-import { member } from '@machineadm/document/untyped.ts';
+import { formatMode } from '@machineadm/document/text/units.ts';
+import { member } from '@machineadm/document/values/untyped.ts';
 import { checksummedJson } from '../../host/files/checksum.ts';
 import { GROUP_FILES, idIn } from '../../host/linux/accounts.ts';
 import type { RootTree } from '../../host/local-files/root-tree.ts';

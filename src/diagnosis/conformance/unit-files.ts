@@ -1,5 +1,5 @@
 import { basename } from 'node:path/posix';
-import { nameGlob } from '@machineadm/document/glob.ts';
+import { nameGlob } from '@machineadm/document/text/glob.ts';
 import type { RootTree } from '../../host/local-files/root-tree.ts';
 
 /** Where systemd looks for system units, the first wins (systemd.unit(5), "UNIT FILE LOAD PATH"). */

@@ -1,4 +1,4 @@
-import { Secret } from '@machineadm/document/secret.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 
 /** The subject of an offline join blob. */
 export interface OfflineBlob {

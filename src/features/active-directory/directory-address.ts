@@ -1,6 +1,6 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { lastLine } from '@machineadm/document/printable.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { lastLine } from '@machineadm/document/text/printable.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
 import type { DirectoryNetwork } from '../../host/network/directory.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { type FeatureStep, STAYS } from '../../step/feature-step.ts';

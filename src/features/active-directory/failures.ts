@@ -1,6 +1,6 @@
-import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
-import { textLines } from '@machineadm/document/printable.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
+import { type Evidence, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
+import { textLines } from '@machineadm/document/text/printable.ts';
 import type { CommandResult } from '../../host/seam/host.ts';
 
 /** A cause that the tools print on standard error, under LC_ALL=C. */

@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { Command, CommandResult, Host } from '../../host/seam/host.ts';
 import type { Execution } from '../../step/index.ts';
 import { readBlob } from './blob.ts';

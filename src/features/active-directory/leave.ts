@@ -1,6 +1,6 @@
-import { lastLine } from '@machineadm/document/printable.ts';
-import { redact } from '@machineadm/document/redaction.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
+import { lastLine } from '@machineadm/document/text/printable.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
 import type { Command, Host, QueryHost } from '../../host/seam/host.ts';
 import type { Memory } from '../../step/memory.ts';
 import { TOOL_ENVIRONMENT, WORK_DIRECTORY, withWorkDirectory } from './work-directory.ts';

@@ -1,4 +1,4 @@
-import type { ActiveDirectoryModel, Model } from '@machineadm/document/model.ts';
+import type { ActiveDirectoryModel, Model } from '@machineadm/document/model/index.ts';
 import type { Facts } from '../../host/seam/facts.ts';
 
 /** The membership that a document requires, with this machine's names in its domain. */

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
-import type { ApiServerModel, KubernetesModel } from '@machineadm/document/model.ts';
-import type { Version } from '@machineadm/document/program-version.ts';
-import { hasEffects } from '@machineadm/document/secret.ts';
-import { member, strings } from '@machineadm/document/untyped.ts';
+import type { ApiServerModel, KubernetesModel } from '@machineadm/document/model/index.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { hasEffects } from '@machineadm/document/secrets/secret.ts';
+import type { Version } from '@machineadm/document/text/program-version.ts';
+import { member, strings } from '@machineadm/document/values/untyped.ts';
 import { API_SERVER_MANIFEST, readManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
 import { apiServerComponent } from '@machineadm/kubeadm/api-server-component.ts';
 import { type RequestedNames, requestedNames } from '@machineadm/kubeadm/components.ts';

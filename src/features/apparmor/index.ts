@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
-import type { ApparmorModel } from '@machineadm/document/model.ts';
-import { textLines } from '@machineadm/document/printable.ts';
-import { member } from '@machineadm/document/untyped.ts';
+import type { ApparmorModel } from '@machineadm/document/model/index.ts';
+import { textLines } from '@machineadm/document/text/printable.ts';
+import { member } from '@machineadm/document/values/untyped.ts';
 import { textDiff } from '../../owned-files/text-diff.ts';
 import type { FeatureStep } from '../../step/feature-step.ts';
 import type { Change, UnmetRequirement } from '../../step/index.ts';

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path/posix';
 import { APPARMOR_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import { textLines } from '@machineadm/document/printable.ts';
+import { textLines } from '@machineadm/document/text/printable.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { readCopy, secondName } from '../../prior-state/copies.ts';
 import { hostStepFailed } from '../../step/command-failed.ts';

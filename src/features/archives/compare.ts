@@ -1,10 +1,10 @@
 import { posix } from 'node:path';
 import { linkFollower } from '@machineadm/archives/links.ts';
 import type { ManifestEntry } from '@machineadm/archives/manifest.ts';
-import type { ArchiveModel, Model } from '@machineadm/document/model.ts';
+import type { ArchiveModel, Model } from '@machineadm/document/model/index.ts';
 import type { Claim } from '@machineadm/document/ownership/claim.ts';
 import { canonicalPath, collisionsOf } from '@machineadm/document/ownership/collisions.ts';
-import { formatMode } from '@machineadm/document/units.ts';
+import { formatMode } from '@machineadm/document/text/units.ts';
 import { freeBytes } from '../../block-devices/free-space.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { scopeOf, sourceOf } from '../../owned-files/content.ts';
@@ -114,7 +114,7 @@ export async function claimObstacles(
   manifests: ReadonlyMap<ArchiveModel, readonly ManifestEntry[]>,
 ): Promise<readonly UnmetRequirement[]> {
   // Loaded here: it brings the schema library, which commands that read no document do without.
-  const { claimsOf } = await import('@machineadm/document/ownership/claims.ts');
+  const { claimsOf } = await import('@machineadm/document/claims/index.ts');
   const ours = [...manifests].flatMap(([archive, entries]) =>
     entries.flatMap((entry): readonly Claim[] => {
       const claim = { step: 'archives', field: ['host', 'files', archive.at], path: placeOf(archive, entry) } as const;

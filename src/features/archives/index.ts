@@ -1,10 +1,10 @@
 import { posix } from 'node:path';
 import type { ManifestEntry } from '@machineadm/archives/manifest.ts';
 import type { StoredBytes } from '@machineadm/archives/stored-bytes.ts';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { ArchiveModel, Model } from '@machineadm/document/model.ts';
+import type { ArchiveModel, Model } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
-import { secretsIn } from '@machineadm/document/secret-values.ts';
+import { secretsIn } from '@machineadm/document/secrets/secret-values.ts';
 import type { FileStat, Host, QueryHost } from '../../host/seam/host.ts';
 import { scopeOf, sourceOf } from '../../owned-files/content.ts';
 import { accountsMadeBy, NO_ACCOUNTS, type Obstacle, obstructed, ownerObstacles } from '../../owned-files/obstacles.ts';

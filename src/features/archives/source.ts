@@ -9,10 +9,10 @@ import {
 } from '@machineadm/archives/manifest.ts';
 import { ArchiveRefusal } from '@machineadm/archives/member.ts';
 import { type StoredBytes, storedBytes } from '@machineadm/archives/stored-bytes.ts';
-import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
-import type { ArchiveModel, FileModel } from '@machineadm/document/model.ts';
+import type { ArchiveModel, FileModel } from '@machineadm/document/model/index.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { ARCHIVES_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import { isRecord } from '@machineadm/document/shape.ts';
+import { isRecord } from '@machineadm/document/values/shape.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { sourceOf, wantedContent } from '../../owned-files/content.ts';
 import { download } from '../../owned-files/download.ts';

@@ -1,6 +1,6 @@
 import { createHash, X509Certificate } from 'node:crypto';
-import type { CertificateAuthorityModel } from '@machineadm/document/model.ts';
-import { pemBlocks } from '@machineadm/document/pem.ts';
+import { pemBlocks } from '@machineadm/document/encodings/pem.ts';
+import type { CertificateAuthorityModel } from '@machineadm/document/model/index.ts';
 
 export interface Authority {
   /** Of the document's entry. */

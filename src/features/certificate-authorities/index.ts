@@ -1,5 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { CertificateAuthorityModel } from '@machineadm/document/model.ts';
+import type { CertificateAuthorityModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { OWN_FILE_PREFIX } from '@machineadm/document/ownership/paths.ts';
 import { isAsWritten, type OwnFile, readOwnFile } from '../../owned-files/difference.ts';
 import type { FeatureStep } from '../../step/feature-step.ts';

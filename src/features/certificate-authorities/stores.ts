@@ -1,6 +1,6 @@
-import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { TRUST_STORES } from '@machineadm/document/ownership/paths.ts';
-import { textLines } from '@machineadm/document/printable.ts';
+import { textLines } from '@machineadm/document/text/printable.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import type { Execution, UnmetRequirement } from '../../step/index.ts';
 import type { Restoring } from '../../step/restoring.ts';

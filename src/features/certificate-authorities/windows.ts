@@ -1,6 +1,6 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { CertificateAuthorityModel } from '@machineadm/document/model.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import type { CertificateAuthorityModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
 import { askScript, runScript } from '../../host/windows/powershell.ts';
 import { CHANGE_AUTHORITIES, READ_AUTHORITIES } from '../../host/windows/system-scripts.ts';
 import { type FeatureStep, STAYS } from '../../step/feature-step.ts';

@@ -1,5 +1,5 @@
-import type { TomlTable, TomlValue } from '@machineadm/document/model.ts';
-import type { Version } from '@machineadm/document/program-version.ts';
+import type { TomlTable, TomlValue } from '@machineadm/document/model/index.ts';
+import type { Version } from '@machineadm/document/text/program-version.ts';
 import { fullId } from '../../container-runtime/plugin-ids.ts';
 import { dottedKey, isTable, same, valueAt } from '../../container-runtime/toml-tree.ts';
 import { convertToVersion } from './migrate.ts';

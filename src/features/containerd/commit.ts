@@ -1,5 +1,5 @@
 import { dirname } from 'node:path/posix';
-import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { keptContainerd } from '../../kubernetes/upgrade/containerd-kept.ts';
 import type { Execution } from '../../step/index.ts';

@@ -1,11 +1,11 @@
-import type { ContainerdModel, TomlTable } from '@machineadm/document/model.ts';
+import type { ContainerdModel, TomlTable } from '@machineadm/document/model/index.ts';
 import {
   CONTAINERD_CONFIGURATION,
   ORIGINAL_SUFFIX,
   PREVIOUS_SUFFIX,
   REGISTRIES_DIRECTORY,
 } from '@machineadm/document/ownership/paths.ts';
-import type { Version } from '@machineadm/document/program-version.ts';
+import type { Version } from '@machineadm/document/text/program-version.ts';
 import { CRI, IMAGES, OPT, OVERLAYFS, RUNTIME, TRANSFER } from '../../container-runtime/plugin-ids.ts';
 import {
   defined,

@@ -1,6 +1,6 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { ContainerdModel, TomlTable } from '@machineadm/document/model.ts';
-import { compareVersions, type Version } from '@machineadm/document/program-version.ts';
+import type { ContainerdModel, TomlTable } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { compareVersions, type Version } from '@machineadm/document/text/program-version.ts';
 import { dottedKey, isTable, leavesOf, stringAt, tableAt, valueAt } from '../../container-runtime/toml-tree.ts';
 import type { UnmetRequirement } from '../../step/index.ts';
 import { containerdTable, registryTable } from './configuration.ts';

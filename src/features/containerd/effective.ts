@@ -1,7 +1,7 @@
-import { type Evidence, evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
-import type { TomlTable, TomlValue } from '@machineadm/document/model.ts';
-import { textLines } from '@machineadm/document/printable.ts';
-import { Verbatim, wholeNumber } from '@machineadm/document/verbatim.ts';
+import type { TomlTable, TomlValue } from '@machineadm/document/model/index.ts';
+import { type Evidence, evidenceFrom, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { textLines } from '@machineadm/document/text/printable.ts';
+import { Verbatim, wholeNumber } from '@machineadm/document/values/verbatim.ts';
 import { dottedKey, isTable, leavesOf, valueAt } from '../../container-runtime/toml-tree.ts';
 import type { CommandResult, QueryHost } from '../../host/seam/host.ts';
 import { CONFIGURATION_PATH, holdsCredentials } from './configuration.ts';

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path/posix';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { nameGlob } from '@machineadm/document/glob.ts';
-import type { TomlTable } from '@machineadm/document/model.ts';
+import type { TomlTable } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { nameGlob } from '@machineadm/document/text/glob.ts';
 import { mergeTables, stringsAt, tableAt, without } from '../../container-runtime/toml-tree.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import type { FoundConfiguration, FoundFiles } from './changed-values.ts';

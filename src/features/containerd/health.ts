@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
+import { type Evidence, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { findHealthProblem } from '../../container-runtime/health.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { LINES_TO_SEARCH, lastErrors } from '../../host/services/last-errors.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { RegistryEndpoint, RegistryModel, TomlTable } from '@machineadm/document/model.ts';
+import type { RegistryEndpoint, RegistryModel, TomlTable } from '@machineadm/document/model/index.ts';
 import { ORIGINAL_SUFFIX, OWN_FILE_PREFIX, REGISTRY_HOSTS_FILE } from '@machineadm/document/ownership/paths.ts';
-import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
+import { Secret, type SecretValue } from '@machineadm/document/secrets/secret.ts';
 import { defined, table } from '../../container-runtime/toml-tree.ts';
 
 const MARK = '# Managed by machineadm:';

@@ -1,6 +1,6 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { Version } from '@machineadm/document/program-version.ts';
-import { secretsIn } from '@machineadm/document/secret-values.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { secretsIn } from '@machineadm/document/secrets/secret-values.ts';
+import type { Version } from '@machineadm/document/text/program-version.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { runtimeSocket } from '../../kubernetes/runtime-socket.ts';
 import { textDiff } from '../../owned-files/text-diff.ts';

@@ -1,8 +1,8 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { ContainerdModel, KubernetesModel, TomlTable } from '@machineadm/document/model.ts';
+import type { ContainerdModel, KubernetesModel, TomlTable } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { REGISTRIES_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import { compareVersions, parseVersion, type Version } from '@machineadm/document/program-version.ts';
-import type { StepId } from '@machineadm/document/step-ids.ts';
+import type { StepId } from '@machineadm/document/ownership/step-ids.ts';
+import { compareVersions, parseVersion, type Version } from '@machineadm/document/text/program-version.ts';
 import { findHealthProblem } from '../../container-runtime/health.ts';
 import { sandboxImageOf } from '../../container-runtime/sandbox-image.ts';
 import { startsInstalledContainerd } from '../../container-runtime/service-program.ts';

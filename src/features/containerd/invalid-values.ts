@@ -1,5 +1,5 @@
-import type { TomlTable } from '@machineadm/document/model.ts';
-import type { Version } from '@machineadm/document/program-version.ts';
+import type { TomlTable } from '@machineadm/document/model/index.ts';
+import type { Version } from '@machineadm/document/text/program-version.ts';
 import { CRI, IMAGES, isCriPlugin, RUNC_SHIM, RUNTIME } from '../../container-runtime/plugin-ids.ts';
 import { isTable, stringAt, stringsAt, tableAt, valueAt } from '../../container-runtime/toml-tree.ts';
 import { takesOneDirectory } from './configuration.ts';

@@ -1,4 +1,4 @@
-import { trimmedEnd } from '@machineadm/document/trim.ts';
+import { trimmedEnd } from '@machineadm/document/text/trim.ts';
 
 /** Keys of registries with credentials: containerd docs/cri/registry.md, docs/hosts.md. */
 const SECRET_KEY = /^(?:auths?|username|password|identitytoken|registrytoken|authorization)$/i;

@@ -1,4 +1,4 @@
-import type { TomlTable } from '@machineadm/document/model.ts';
+import type { TomlTable } from '@machineadm/document/model/index.ts';
 import { REGISTRY_FILES, registryDirectories } from '@machineadm/document/ownership/paths.ts';
 import { stringAt } from '../../container-runtime/toml-tree.ts';
 import type { QueryHost } from '../../host/seam/host.ts';

@@ -1,6 +1,6 @@
 import { OLDEST_CONTAINERD } from '@machineadm/document/kubernetes-releases/containerd.ts';
-import type { ContainerdModel, TomlTable } from '@machineadm/document/model.ts';
-import { compareVersions } from '@machineadm/document/program-version.ts';
+import type { ContainerdModel, TomlTable } from '@machineadm/document/model/index.ts';
+import { compareVersions } from '@machineadm/document/text/program-version.ts';
 import { tableAt } from '../../container-runtime/toml-tree.ts';
 import { programTrouble } from '../../host/processes/executable.ts';
 import type { QueryHost } from '../../host/seam/host.ts';

@@ -1,5 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { RegistryModel } from '@machineadm/document/model.ts';
+import type { RegistryModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { OWN_FILE_PREFIX, REGISTRY_HOSTS_FILE, registryDirectories } from '@machineadm/document/ownership/paths.ts';
 import type { FileStat, Host, QueryHost } from '../../host/seam/host.ts';
 import { attributeDifference } from '../../owned-files/difference.ts';

@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { RegistryEndpoint, RegistryModel } from '@machineadm/document/model.ts';
-import { pemBlocks } from '@machineadm/document/pem.ts';
+import { pemBlocks } from '@machineadm/document/encodings/pem.ts';
+import type { RegistryEndpoint, RegistryModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import type { UnmetRequirement } from '../../step/index.ts';
 

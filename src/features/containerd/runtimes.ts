@@ -1,5 +1,5 @@
 import { dirname } from 'node:path/posix';
-import type { ContainerdModel, RuntimeModel, TomlTable } from '@machineadm/document/model.ts';
+import type { ContainerdModel, RuntimeModel, TomlTable } from '@machineadm/document/model/index.ts';
 import { RUNC_SHIM } from '../../container-runtime/plugin-ids.ts';
 import { defined, isTable, stringAt, table, tableAt } from '../../container-runtime/toml-tree.ts';
 import { programTrouble } from '../../host/processes/executable.ts';

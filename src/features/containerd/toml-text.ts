@@ -1,5 +1,5 @@
-import type { TomlTable, TomlValue } from '@machineadm/document/model.ts';
-import { decimal, Verbatim, wholeNumber } from '@machineadm/document/verbatim.ts';
+import type { TomlTable, TomlValue } from '@machineadm/document/model/index.ts';
+import { decimal, Verbatim, wholeNumber } from '@machineadm/document/values/verbatim.ts';
 import { isTable } from '../../container-runtime/toml-tree.ts';
 
 /**

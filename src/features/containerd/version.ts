@@ -1,6 +1,6 @@
-import type { ContainerdModel, TomlTable } from '@machineadm/document/model.ts';
-import { compareVersions, parseVersion, type Version } from '@machineadm/document/program-version.ts';
-import type { StepId } from '@machineadm/document/step-ids.ts';
+import type { ContainerdModel, TomlTable } from '@machineadm/document/model/index.ts';
+import type { StepId } from '@machineadm/document/ownership/step-ids.ts';
+import { compareVersions, parseVersion, type Version } from '@machineadm/document/text/program-version.ts';
 import { CRI, IMAGES, RUNTIME } from '../../container-runtime/plugin-ids.ts';
 import { dottedKey, isTable, stringAt, tableAt } from '../../container-runtime/toml-tree.ts';
 import { CriError } from '../../host/cri/call.ts';

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path/posix';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { API_SERVER_DIRECTORY_MODE, ENCRYPTION_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { Host, NewFile, QueryHost } from '../../host/seam/host.ts';
 import { apiServerFiles, apiServerPaths, apiServerSecrets } from '../../kubernetes/api-server/files.ts';

@@ -1,8 +1,8 @@
 import { dirname } from 'node:path/posix';
-import type { DirectoryModel } from '@machineadm/document/model.ts';
+import type { DirectoryModel } from '@machineadm/document/model/index.ts';
 import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
 import { isCriticalPath } from '@machineadm/document/ownership/paths.ts';
-import { formatMode } from '@machineadm/document/units.ts';
+import { formatMode } from '@machineadm/document/text/units.ts';
 import type { FileStat, QueryHost } from '../../host/seam/host.ts';
 import { scopeOfPath } from '../../owned-files/content.ts';
 import {

@@ -1,5 +1,5 @@
-import type { ExecModel, FileModel, KubernetesModel, Metadata } from '@machineadm/document/model.ts';
-import { member } from '@machineadm/document/untyped.ts';
+import type { ExecModel, FileModel, KubernetesModel, Metadata } from '@machineadm/document/model/index.ts';
+import { member } from '@machineadm/document/values/untyped.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { bootstrapOrder, secretsOfOrder } from '../../kubernetes/exec/order.ts';
 import { passesSuccessTest, resetProgram, runProgram } from '../../kubernetes/exec/runner.ts';

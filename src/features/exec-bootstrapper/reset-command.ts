@@ -1,4 +1,4 @@
-import { member } from '@machineadm/document/untyped.ts';
+import { member } from '@machineadm/document/values/untyped.ts';
 import type { Memory } from '../../step/memory.ts';
 
 /** The change that runs the program; its note has the command. */

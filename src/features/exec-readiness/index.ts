@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
-import type { ExecModel } from '@machineadm/document/model.ts';
-import { member } from '@machineadm/document/untyped.ts';
+import type { ExecModel } from '@machineadm/document/model/index.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { member } from '@machineadm/document/values/untyped.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { passesSuccessTest } from '../../kubernetes/exec/runner.ts';
 import { type KubeletHealth, kubeletHealth } from '../../kubernetes/kubelet-health.ts';

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
-import { utf8Text } from '@machineadm/document/decode.ts';
-import type { FileModel } from '@machineadm/document/model.ts';
-import { secretsIn } from '@machineadm/document/secret-values.ts';
-import { formatMode } from '@machineadm/document/units.ts';
+import { utf8Text } from '@machineadm/document/encodings/decode.ts';
+import type { FileModel } from '@machineadm/document/model/index.ts';
+import { secretsIn } from '@machineadm/document/secrets/secret-values.ts';
+import { formatMode } from '@machineadm/document/text/units.ts';
 import { contentObstacles } from '../../content-checks/index.ts';
 import { mountPointsOf } from '../../host/files/paths.ts';
 import type { FileStat, QueryHost } from '../../host/seam/host.ts';

@@ -1,5 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { GroupModel } from '@machineadm/document/model.ts';
+import type { GroupModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { readAccounts } from '../../accounts/databases.ts';
 import { changeAccount, missingTools } from '../../accounts/tools.ts';
 import { wantedGroups } from '../../accounts/wanted-groups.ts';

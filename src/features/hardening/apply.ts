@@ -1,5 +1,5 @@
-import { QUIET } from '@machineadm/document/foreign-yaml.ts';
 import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { QUIET } from '@machineadm/document/yaml/foreign-yaml.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { changeComponent, type Pace } from '../../kubernetes/hardening/component-restart.ts';
 import { withoutFlag } from '../../kubernetes/hardening/kubelet-flags.ts';

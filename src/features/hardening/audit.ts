@@ -1,5 +1,5 @@
-import { type Evidence, errorMessage } from '@machineadm/document/errors.ts';
-import type { HardeningModel } from '@machineadm/document/model.ts';
+import type { HardeningModel } from '@machineadm/document/model/index.ts';
+import { type Evidence, errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import { evaluateControl } from '@machineadm/hardening/evaluate.ts';
 import { select } from '@machineadm/hardening/select.ts';
 import { titleOf } from '@machineadm/hardening/title.ts';

@@ -1,6 +1,6 @@
 import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import { formatMode } from '@machineadm/document/units.ts';
-import type { Component } from '@machineadm/hardening/control.ts';
+import { formatMode } from '@machineadm/document/text/units.ts';
+import type { Component } from '@machineadm/hardening/controls/control.ts';
 import type { ManifestEdit } from '@machineadm/hardening/manifest.ts';
 import { manifestPath } from '@machineadm/hardening/observed.ts';
 import type { Remediations } from '@machineadm/hardening/remediate.ts';

@@ -1,8 +1,8 @@
 import { dirname } from 'node:path/posix';
-import type { HardeningModel, HostModel, KubernetesModel } from '@machineadm/document/model.ts';
+import type { HardeningModel, HostModel, KubernetesModel } from '@machineadm/document/model/index.ts';
 import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { HARDENING_RECORD } from '@machineadm/document/ownership/paths.ts';
-import type { Control } from '@machineadm/hardening/control.ts';
+import type { Control } from '@machineadm/hardening/controls/control.ts';
 import { evaluateControl } from '@machineadm/hardening/evaluate.ts';
 import { type Remediations, remediationsFor } from '@machineadm/hardening/remediate.ts';
 import { applied, select } from '@machineadm/hardening/select.ts';

@@ -1,5 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { HookGroup } from '@machineadm/document/model.ts';
+import type { HookGroup } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { type PasswdEntry, parsePasswd, readAccounts } from '../../accounts/databases.ts';
 import type { Command, QueryHost } from '../../host/seam/host.ts';
 import { reasonOf } from '../../shell/errors.ts';

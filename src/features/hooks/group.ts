@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { HookGroup } from '@machineadm/document/model.ts';
+import type { HookGroup } from '@machineadm/document/model/index.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { hookFailed, hookStateLost, hookTimedOut, lost } from '../../shell/errors.ts';
 import { hookScript, recordExit, removeHookScripts, savedState, writeHookScript } from '../../shell/script.ts';

@@ -1,6 +1,6 @@
-import type { HookGroup, Model } from '@machineadm/document/model.ts';
-import { secretsIn } from '@machineadm/document/secret-values.ts';
-import { type StepId, stepTitle } from '@machineadm/document/step-ids.ts';
+import type { HookGroup, Model } from '@machineadm/document/model/index.ts';
+import { type StepId, stepTitle } from '@machineadm/document/ownership/step-ids.ts';
+import { secretsIn } from '@machineadm/document/secrets/secret-values.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { whyUnreadable } from '../../host/secrets/sealed-files.ts';
 import { lost } from '../../shell/errors.ts';

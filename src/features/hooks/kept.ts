@@ -1,7 +1,7 @@
-import type { HookGroup, HookRetry } from '@machineadm/document/model.ts';
+import type { HookGroup, HookRetry } from '@machineadm/document/model/index.ts';
 import { fileLabel } from '@machineadm/document/ownership/drop-ins.ts';
 import { HOOKS_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import { isRecord, listOf, number, object, optional } from '@machineadm/document/shape.ts';
+import { isRecord, listOf, number, object, optional } from '@machineadm/document/values/shape.ts';
 import { checksummedJson, withChecksum } from '../../host/files/checksum.ts';
 import type { Facts } from '../../host/seam/facts.ts';
 

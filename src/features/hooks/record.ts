@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { HookGroup } from '@machineadm/document/model.ts';
-import { member } from '@machineadm/document/untyped.ts';
+import type { HookGroup } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { member } from '@machineadm/document/values/untyped.ts';
 import type { RanRecord, StepRecord } from '../../step/index.ts';
 
 /** What a reset keeps of hooks. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { HookGroup } from '@machineadm/document/model.ts';
-import { type PackageLock, packageLockIn } from '@machineadm/document/package-lock.ts';
-import { formatDuration } from '@machineadm/document/units.ts';
+import type { HookGroup } from '@machineadm/document/model/index.ts';
+import { type PackageLock, packageLockIn } from '@machineadm/document/outcomes/package-lock.ts';
+import { formatDuration } from '@machineadm/document/text/units.ts';
 import { lockHolder } from '../../host/linux/lock-holder.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import type { Execution } from '../../step/index.ts';

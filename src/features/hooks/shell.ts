@@ -1,4 +1,4 @@
-import type { HookGroup } from '@machineadm/document/model.ts';
+import type { HookGroup } from '@machineadm/document/model/index.ts';
 import type { PasswdEntry } from '../../accounts/databases.ts';
 import { type Kill, killOf, killOfStatus, statusOfSignal } from '../../host/commands/killed.ts';
 import type { Command, Host } from '../../host/seam/host.ts';

@@ -1,4 +1,4 @@
-import type { HookGroup } from '@machineadm/document/model.ts';
+import type { HookGroup } from '@machineadm/document/model/index.ts';
 import { RUN_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import type { Command, Host } from '../../host/seam/host.ts';
 import { windowsPath } from '../../host/windows/paths.ts';

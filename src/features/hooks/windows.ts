@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { HookGroup } from '@machineadm/document/model.ts';
-import { secretsIn } from '@machineadm/document/secret-values.ts';
-import type { StepId } from '@machineadm/document/step-ids.ts';
-import { member } from '@machineadm/document/untyped.ts';
+import type { HookGroup } from '@machineadm/document/model/index.ts';
+import type { StepId } from '@machineadm/document/ownership/step-ids.ts';
+import { secretsIn } from '@machineadm/document/secrets/secret-values.ts';
+import { member } from '@machineadm/document/values/untyped.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { type FailedEntry, hookFailed, hookTimedOut } from '../../shell/errors.ts';
 import type { HookPhase } from '../../shell/single-script.ts';

@@ -1,4 +1,4 @@
-import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { CLOUD_INIT_HOSTNAME_FILE, HOSTNAME_FILE } from '@machineadm/document/ownership/paths.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { isAsWritten, readOwnFile } from '../../owned-files/difference.ts';

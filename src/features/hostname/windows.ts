@@ -1,5 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
 import { READ_FACTS } from '../../host/windows/facts-scripts.ts';
 import { askScript, runScript } from '../../host/windows/powershell.ts';
 import { RENAME_COMPUTER } from '../../host/windows/system-scripts.ts';

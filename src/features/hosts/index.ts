@@ -1,4 +1,4 @@
-import type { HostsModel } from '@machineadm/document/model.ts';
+import type { HostsModel } from '@machineadm/document/model/index.ts';
 import { CLOUD_INIT_HOSTS_FILE, HOSTS_FILE, NAME_SERVICE_SWITCH } from '@machineadm/document/ownership/paths.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { isAsWritten, type OwnFile, readOwnFile } from '../../owned-files/difference.ts';

@@ -1,7 +1,7 @@
 import { basename } from 'node:path/posix';
 import { type ArchiveImage, archiveImages } from '@machineadm/archives/images.ts';
-import { errorMessage } from '@machineadm/document/errors.ts';
-import type { ImageArchive } from '@machineadm/document/model.ts';
+import type { ImageArchive } from '@machineadm/document/model/index.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import { STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import {
   type ArchiveFile,

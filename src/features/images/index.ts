@@ -1,7 +1,7 @@
 import type { ArchiveImage } from '@machineadm/archives/images.ts';
 import { arrayOf, objectOf } from '@machineadm/archives/json.ts';
-import type { ImageArchive } from '@machineadm/document/model.ts';
-import { secretsIn } from '@machineadm/document/secret-values.ts';
+import type { ImageArchive } from '@machineadm/document/model/index.ts';
+import { secretsIn } from '@machineadm/document/secrets/secret-values.ts';
 import { IMAGES_LEFT, imagesMissing } from '../../container-runtime/image-failures.ts';
 import { isPresent, missingOf, nameByDigest, untilPresent } from '../../container-runtime/image-presence.ts';
 import { imageSpace, imagesDirectory, whyImagesGo } from '../../container-runtime/image-space.ts';

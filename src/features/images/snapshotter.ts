@@ -1,5 +1,5 @@
-import type { ContainerdModel } from '@machineadm/document/model.ts';
-import type { Version } from '@machineadm/document/program-version.ts';
+import type { ContainerdModel } from '@machineadm/document/model/index.ts';
+import type { Version } from '@machineadm/document/text/program-version.ts';
 import { OVERLAYFS } from '../../container-runtime/plugin-ids.ts';
 import { stringAt } from '../../container-runtime/toml-tree.ts';
 

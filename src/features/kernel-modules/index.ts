@@ -1,7 +1,7 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { dropInPath } from '@machineadm/document/ownership/drop-ins.ts';
-import { lastLine } from '@machineadm/document/printable.ts';
+import { lastLine } from '@machineadm/document/text/printable.ts';
 import type { CommandResult, Host, QueryHost } from '../../host/seam/host.ts';
 import type { Resource } from '../../host/seam/resource.ts';
 import { absentModules, canonicalModule, isInKernel, moduleOfFile } from '../../kernel/loaded-modules.ts';

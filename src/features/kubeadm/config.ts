@@ -5,11 +5,11 @@ import {
   KUBEADM_RUN_DIRECTORY_MODE,
   OWN_PATCH,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
-import { redact } from '@machineadm/document/redaction.ts';
-import type { StepId } from '@machineadm/document/step-ids.ts';
-import { formatMode } from '@machineadm/document/units.ts';
-import { member } from '@machineadm/document/untyped.ts';
+import type { StepId } from '@machineadm/document/ownership/step-ids.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
+import { formatMode } from '@machineadm/document/text/units.ts';
+import { member } from '@machineadm/document/values/untyped.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import type { KubeadmFile } from '../../kubernetes/kubeadm/config.ts';
 import {

@@ -1,7 +1,7 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
-import { lastLine, textLines } from '@machineadm/document/printable.ts';
-import { member } from '@machineadm/document/untyped.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { lastLine, textLines } from '@machineadm/document/text/printable.ts';
+import { member } from '@machineadm/document/values/untyped.ts';
 import { isAirGapped, staticPodImages } from '@machineadm/kubeadm/images/needed.ts';
 import { IMAGES_LEFT, imagesMissing } from '../../container-runtime/image-failures.ts';
 import { missingOf, nameByDigest } from '../../container-runtime/image-presence.ts';

@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { kubeadmDeadlineMs } from '@machineadm/kubeadm/deadline.ts';
 import type { KubeadmNote } from '@machineadm/kubeadm/output.ts';

@@ -1,4 +1,4 @@
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { KubeadmCommand } from '@machineadm/kubeadm/output.ts';
 import { lacksKubeadmArguments } from '../../host/cluster/kubelet.ts';

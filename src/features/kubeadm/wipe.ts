@@ -1,4 +1,4 @@
-import { errorMessage } from '@machineadm/document/errors.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import {
   KUBEADM_PATCHES_DIRECTORY,
   KUBEADM_RUN_DIRECTORY,

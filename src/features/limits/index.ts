@@ -1,4 +1,4 @@
-import type { Limit } from '@machineadm/document/model.ts';
+import type { Limit } from '@machineadm/document/model/index.ts';
 import { dropInPath } from '@machineadm/document/ownership/drop-ins.ts';
 import { fileStep } from '../../owned-files/file-step.ts';
 

@@ -1,4 +1,4 @@
-import type { LinkModel } from '@machineadm/document/model.ts';
+import type { LinkModel } from '@machineadm/document/model/index.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { scopeOfPath } from '../../owned-files/content.ts';
 import { type Obstacle, obstructed, placeObstacle } from '../../owned-files/obstacles.ts';

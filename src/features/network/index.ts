@@ -1,6 +1,6 @@
 import { basename } from 'node:path/posix';
-import type { NetworkModel } from '@machineadm/document/model.ts';
-import { member } from '@machineadm/document/untyped.ts';
+import type { NetworkModel } from '@machineadm/document/model/index.ts';
+import { member } from '@machineadm/document/values/untyped.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { textDiff } from '../../owned-files/text-diff.ts';
 import type { FeatureStep, Prunable } from '../../step/feature-step.ts';

@@ -1,6 +1,6 @@
 import { basename } from 'node:path/posix';
-import { type Evidence, evidenceFrom } from '@machineadm/document/errors.ts';
-import type { NetworkTool } from '@machineadm/document/model.ts';
+import type { NetworkTool } from '@machineadm/document/model/index.ts';
+import { type Evidence, evidenceFrom } from '@machineadm/document/outcomes/errors.ts';
 import { NETWORK_DIRECTORIES } from '@machineadm/document/ownership/paths.ts';
 import type { Command, CommandResult, Host, QueryHost } from '../../host/seam/host.ts';
 import { PRIVATE_FILES } from '../../host/seam/queries.ts';

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Evidence, errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
-import type { NetworkModel } from '@machineadm/document/model.ts';
+import type { NetworkModel } from '@machineadm/document/model/index.ts';
+import { type Evidence, errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { NETWORK_TRIAL } from '@machineadm/document/ownership/paths.ts';
-import { formatDuration } from '@machineadm/document/units.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { formatDuration } from '@machineadm/document/text/units.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
 import { checksummedJson, withChecksum } from '../../host/files/checksum.ts';
 import { type KeptFile, keepFiles, parseKeptFiles, restoreFiles } from '../../host/files/kept-files.ts';
 import { defaultInterfaces } from '../../host/linux/node-addresses.ts';

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path/posix';
-import type { NetworkModel } from '@machineadm/document/model.ts';
+import type { NetworkModel } from '@machineadm/document/model/index.ts';
 import { NETWORK_DIRECTORIES, NETWORK_TRIAL } from '@machineadm/document/ownership/paths.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { partsOf } from '../../host/seam/resource.ts';
 import { readCopy } from '../../prior-state/copies.ts';

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { NodeAddressesModel } from '@machineadm/document/sections/kubernetes/node-addresses.ts';
-import { formatDuration } from '@machineadm/document/units.ts';
-import { member, strings } from '@machineadm/document/untyped.ts';
+import { formatDuration } from '@machineadm/document/text/units.ts';
+import { member, strings } from '@machineadm/document/values/untyped.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import {
   findNodeAddresses,

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { KubernetesModel, Taint } from '@machineadm/document/model.ts';
+import type { KubernetesModel, Taint } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
 import type { ApiCredential } from '../../host/cluster/api-server.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import {

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path/posix';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
-import type { SecretValue } from '@machineadm/document/secret.ts';
-import { secretsIn } from '@machineadm/document/secret-values.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
+import type { SecretValue } from '@machineadm/document/secrets/secret.ts';
+import { secretsIn } from '@machineadm/document/secrets/secret-values.ts';
 import type { Host, NewFile, QueryHost } from '../../host/seam/host.ts';
 import { checkPki, pkiFiles } from '../../kubernetes/pki.ts';
 import { resolveSecrets } from '../../kubernetes/secrets.ts';

@@ -1,4 +1,4 @@
-import type { KubernetesModel, ProxyModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel, ProxyModel } from '@machineadm/document/model/index.ts';
 import {
   DEFAULT_DNS_DOMAIN,
   DEFAULT_SERVICE_SUBNET,

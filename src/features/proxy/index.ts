@@ -1,4 +1,4 @@
-import type { ProxyModel } from '@machineadm/document/model.ts';
+import type { ProxyModel } from '@machineadm/document/model/index.ts';
 import { ENVIRONMENT_FILE, PROXY_DROP_IN, PROXY_FILE, PROXY_SERVICES } from '@machineadm/document/ownership/paths.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import type { ServiceEnvironment } from '../../host/seam/services.ts';

@@ -1,7 +1,7 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { ProxyModel } from '@machineadm/document/model.ts';
-import { holdsCredentials, proxyUrlProblem } from '@machineadm/document/proxy-url.ts';
-import { Secret } from '@machineadm/document/secret.ts';
+import { holdsCredentials, proxyUrlProblem } from '@machineadm/document/host-parts/proxy-url.ts';
+import type { ProxyModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import type { UnmetRequirement } from '../../step/index.ts';
 

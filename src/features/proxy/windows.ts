@@ -1,7 +1,7 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { ProxyModel } from '@machineadm/document/model.ts';
-import { holdsCredentials } from '@machineadm/document/proxy-url.ts';
-import { member, strings, text } from '@machineadm/document/untyped.ts';
+import { holdsCredentials } from '@machineadm/document/host-parts/proxy-url.ts';
+import type { ProxyModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { member, strings, text } from '@machineadm/document/values/untyped.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { askScript, runScript } from '../../host/windows/powershell.ts';
 import {

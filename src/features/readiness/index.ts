@@ -1,4 +1,4 @@
-import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { EndpointTrouble } from '../../host/cluster/endpoint-trouble.ts';
 import { reportedIdentity } from '../../host/seam/facts.ts';
 import type { Host } from '../../host/seam/host.ts';

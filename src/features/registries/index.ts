@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { RegistryModel } from '@machineadm/document/model.ts';
+import type { RegistryModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { IMAGES_LEFT } from '../../container-runtime/image-failures.ts';
 import { pullFailure } from '../../container-runtime/pull-failures.ts';
 import { CriError } from '../../host/cri/client.ts';

@@ -1,8 +1,8 @@
 import { dirname } from 'node:path/posix';
-import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
-import type { SelinuxModel } from '@machineadm/document/model.ts';
+import type { SelinuxModel } from '@machineadm/document/model/index.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { SELINUX_CONFIGURATION } from '@machineadm/document/ownership/paths.ts';
-import { member } from '@machineadm/document/untyped.ts';
+import { member } from '@machineadm/document/values/untyped.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { textDiff } from '../../owned-files/text-diff.ts';
 import { hostStepFailed } from '../../step/command-failed.ts';

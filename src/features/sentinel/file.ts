@@ -1,5 +1,5 @@
 import { dirname } from 'node:path/posix';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import type { Memory } from '../../step/memory.ts';
 

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path/posix';
 import { SENTINEL_SERVICE } from '@machineadm/document/ownership/paths.ts';
-import { member } from '@machineadm/document/untyped.ts';
+import { member } from '@machineadm/document/values/untyped.ts';
 import { selfCommand } from '../../host/processes/identity.ts';
 import type { BootCommand } from '../../host/seam/services.ts';
 import {

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Evidence } from '@machineadm/document/errors.ts';
-import { redact } from '@machineadm/document/redaction.ts';
+import type { Evidence } from '@machineadm/document/outcomes/errors.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import type { Host, ServiceState } from '../../host/seam/host.ts';
 import { LINES_TO_SEARCH, lastErrors } from '../../host/services/last-errors.ts';
 import { unitTrouble } from '../../host/services/unit-trouble.ts';

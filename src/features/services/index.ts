@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { FileModel, Model, ServiceModel } from '@machineadm/document/model.ts';
+import type { FileModel, Model, ServiceModel } from '@machineadm/document/model/index.ts';
 import { unitDropInPath } from '@machineadm/document/ownership/paths.ts';
 import { isUnitFile, unitObstacles } from '../../content-checks/units.ts';
 import type { QueryHost, ServiceState } from '../../host/seam/host.ts';

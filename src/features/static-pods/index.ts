@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
-import type { Version } from '@machineadm/document/program-version.ts';
-import { member } from '@machineadm/document/untyped.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
+import type { Version } from '@machineadm/document/text/program-version.ts';
+import { member } from '@machineadm/document/values/untyped.ts';
 import { staticPodFiles } from '../../kubernetes/static-pods.ts';
 import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
 

@@ -1,4 +1,4 @@
-import type { DiskModel } from '@machineadm/document/model.ts';
+import type { DiskModel } from '@machineadm/document/model/index.ts';
 import { type BlockDevice, findDevice, partitionsKnown } from '../../block-devices/device.ts';
 import { describeContents, readContents } from '../../block-devices/signatures.ts';
 import type { QueryHost } from '../../host/seam/host.ts';

@@ -1,6 +1,6 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { DiskModel } from '@machineadm/document/model.ts';
-import { lastLine } from '@machineadm/document/printable.ts';
+import type { DiskModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { lastLine } from '@machineadm/document/text/printable.ts';
 import { type BlockDevice, describeDevice, findDevice, partitionsKnown } from '../../block-devices/device.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { type FeatureStep, STAYS } from '../../step/feature-step.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
-import type { DiskModel, FilesystemModel } from '@machineadm/document/model.ts';
-import { textLines } from '@machineadm/document/printable.ts';
+import type { DiskModel, FilesystemModel } from '@machineadm/document/model/index.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { textLines } from '@machineadm/document/text/printable.ts';
 import { type BlockDevice, describeDevice, findDevice } from '../../block-devices/device.ts';
 import { type Contents, describeContents, readContents } from '../../block-devices/signatures.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';

@@ -1,5 +1,5 @@
-import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
-import type { FilesystemModel } from '@machineadm/document/model.ts';
+import type { FilesystemModel } from '@machineadm/document/model/index.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { RUN_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import type { BlockDevice } from '../../block-devices/device.ts';
 import { jsonRows } from '../../block-devices/json-rows.ts';

@@ -1,4 +1,4 @@
-import type { FilesystemModel } from '@machineadm/document/model.ts';
+import type { FilesystemModel } from '@machineadm/document/model/index.ts';
 
 type FilesystemType = FilesystemModel['type'];
 

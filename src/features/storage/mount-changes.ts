@@ -1,5 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { MountModel } from '@machineadm/document/model.ts';
+import type { MountModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { FSTAB } from '@machineadm/document/ownership/paths.ts';
 import { withEntry } from '../../block-devices/fstab.ts';
 import { mountArguments } from '../../block-devices/mount-options.ts';

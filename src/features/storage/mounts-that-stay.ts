@@ -1,4 +1,4 @@
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import type { ChangedByStep, Staying } from '../../step/feature-step.ts';
 import { namedIn } from '../../step/named-in.ts';
 

@@ -1,5 +1,4 @@
 import { posix } from 'node:path';
-import type { MachineadmError } from '@machineadm/document/errors.ts';
 import { mountOrder, needsFirst } from '@machineadm/document/host-parts/mount-order.ts';
 import type {
   DeviceSelector,
@@ -7,7 +6,8 @@ import type {
   FilesystemModel,
   MountModel,
   SourceMount,
-} from '@machineadm/document/model.ts';
+} from '@machineadm/document/model/index.ts';
+import type { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { FSTAB } from '@machineadm/document/ownership/paths.ts';
 import { describeDevice, findDevice } from '../../block-devices/device.ts';
 import { freeBytes } from '../../block-devices/free-space.ts';

@@ -1,4 +1,4 @@
-import type { DiskModel } from '@machineadm/document/model.ts';
+import type { DiskModel } from '@machineadm/document/model/index.ts';
 import type { BlockDevice } from '../../block-devices/device.ts';
 import type { Host } from '../../host/seam/host.ts';
 import type { Execution } from '../../step/index.ts';

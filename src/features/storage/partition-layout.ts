@@ -1,4 +1,4 @@
-import type { DiskModel, PartitionModel, PartitionType } from '@machineadm/document/model.ts';
+import type { DiskModel, PartitionModel, PartitionType } from '@machineadm/document/model/index.ts';
 
 /** Everything is aligned to 1 MiB, as util-linux, parted and installers do: it fits every sector and erase block size. */
 const MIB = 2 ** 20;

@@ -1,4 +1,4 @@
-import { member, number, text } from '@machineadm/document/untyped.ts';
+import { member, number, text } from '@machineadm/document/values/untyped.ts';
 import { printedJson } from '../../block-devices/json-rows.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import type { PartitionTable } from './partition-layout.ts';

@@ -1,4 +1,4 @@
-import type { DeviceIdentity, DeviceSelector, DiskModel } from '@machineadm/document/model.ts';
+import type { DeviceIdentity, DeviceSelector, DiskModel } from '@machineadm/document/model/index.ts';
 import type { BlockDevice } from '../../block-devices/device.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { awaitsPartitioning, growingPartition } from './disk-state.ts';

@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { SourceMount } from '@machineadm/document/model.ts';
-import { lastLine } from '@machineadm/document/printable.ts';
+import type { SourceMount } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { lastLine } from '@machineadm/document/text/printable.ts';
 import { placeOf } from '../../block-devices/mounted.ts';
 import type { Host } from '../../host/seam/host.ts';
 import type { Execution } from '../../step/index.ts';

@@ -1,4 +1,4 @@
-import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { jsonRows } from '../../block-devices/json-rows.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { DeviceSelector } from '@machineadm/document/model.ts';
-import { formatDuration } from '@machineadm/document/units.ts';
+import type { DeviceSelector } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { formatDuration } from '@machineadm/document/text/units.ts';
 import { type BlockDevice, describeDevice, findDevice } from '../../block-devices/device.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import type { Execution, UnmetRequirement } from '../../step/index.ts';

@@ -1,6 +1,6 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { FSTAB, UNIT_DIRECTORY, ZRAM_CONFIGURATION } from '@machineadm/document/ownership/paths.ts';
-import { lastLine } from '@machineadm/document/printable.ts';
+import { lastLine } from '@machineadm/document/text/printable.ts';
 import { activeSwaps, FSTAB_MARKER, withoutSwap, withSwap } from '../../block-devices/swap-lines.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import type { FeatureStep } from '../../step/feature-step.ts';

@@ -1,4 +1,4 @@
-import type { Model, SysctlSetting } from '@machineadm/document/model.ts';
+import type { Model, SysctlSetting } from '@machineadm/document/model/index.ts';
 import { dropInPath } from '@machineadm/document/ownership/drop-ins.ts';
 import { errnoOf } from '../../host/files/file-error.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';

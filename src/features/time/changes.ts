@@ -1,4 +1,4 @@
-import type { TimeModel } from '@machineadm/document/model.ts';
+import type { TimeModel } from '@machineadm/document/model/index.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { describeWrite } from '../../owned-files/difference.ts';
 import { textDiff } from '../../owned-files/text-diff.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
-import { formatDuration } from '@machineadm/document/units.ts';
+import { type Evidence, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { formatDuration } from '@machineadm/document/text/units.ts';
 import type { Change, Execution } from '../../step/index.ts';
 
 /** The change of a step that waits for the clock, on any platform. */

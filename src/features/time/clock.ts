@@ -1,5 +1,5 @@
-import type { MachineadmError } from '@machineadm/document/errors.ts';
-import type { TimeModel } from '@machineadm/document/model.ts';
+import type { TimeModel } from '@machineadm/document/model/index.ts';
+import type { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
 import { inspectTime, planTime } from './changes.ts';

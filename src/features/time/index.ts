@@ -1,4 +1,4 @@
-import type { TimeModel } from '@machineadm/document/model.ts';
+import type { TimeModel } from '@machineadm/document/model/index.ts';
 import type { FeatureStep } from '../../step/feature-step.ts';
 import { inspectTime, planTime, restartOf, type TimeActual, type TimePayload } from './changes.ts';
 import { installedClients, TIME_CLIENTS } from './clients.ts';

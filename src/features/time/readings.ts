@@ -1,5 +1,5 @@
-import type { Evidence } from '@machineadm/document/errors.ts';
-import { textLines } from '@machineadm/document/printable.ts';
+import type { Evidence } from '@machineadm/document/outcomes/errors.ts';
+import { textLines } from '@machineadm/document/text/printable.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 
 /** What a time service says of the clock. */

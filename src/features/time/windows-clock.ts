@@ -1,5 +1,5 @@
-import type { Evidence } from '@machineadm/document/errors.ts';
-import { lastLine } from '@machineadm/document/printable.ts';
+import type { Evidence } from '@machineadm/document/outcomes/errors.ts';
+import { lastLine } from '@machineadm/document/text/printable.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
 import { clockNotProven, untilClockIsRight, waitForClock } from './clock-wait.ts';

@@ -1,6 +1,6 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { TimeModel } from '@machineadm/document/model.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import type { TimeModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
 import type { ServiceState } from '../../host/seam/host.ts';
 import { askScript, runScript } from '../../host/windows/powershell.ts';
 import { READ_TIME, WRITE_TIME } from '../../host/windows/system-scripts.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { CONTAINERD_CONFIGURATION } from '@machineadm/document/ownership/paths.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import type { Facts } from '../../host/seam/facts.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { probeControlPlane } from '../../kubernetes/control-plane-health.ts';

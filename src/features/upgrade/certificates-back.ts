@@ -1,4 +1,4 @@
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import type { Host } from '../../host/seam/host.ts';
 import {
   holdersOf,

@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import {
   beginRenewal,

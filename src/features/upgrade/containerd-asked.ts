@@ -1,5 +1,5 @@
-import type { Model } from '@machineadm/document/model.ts';
-import { compareVersions, parseVersion, type Version } from '@machineadm/document/program-version.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
+import { compareVersions, parseVersion, type Version } from '@machineadm/document/text/program-version.ts';
 import { startsInstalledContainerd } from '../../container-runtime/service-program.ts';
 import { CriError } from '../../host/cri/call.ts';
 import type { QueryHost } from '../../host/seam/host.ts';

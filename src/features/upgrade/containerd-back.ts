@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { CONTAINERD_CONFIGURATION, PREVIOUS_SUFFIX } from '@machineadm/document/ownership/paths.ts';
 import { findHealthProblem } from '../../container-runtime/health.ts';
 import type { Host } from '../../host/seam/host.ts';

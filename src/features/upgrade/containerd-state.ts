@@ -1,5 +1,5 @@
 import { UPGRADE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import { compareVersions, parseVersion } from '@machineadm/document/program-version.ts';
+import { compareVersions, parseVersion } from '@machineadm/document/text/program-version.ts';
 import { spaceAt } from '../../kubernetes/upgrade/check-machine.ts';
 import { keepContainerd, sizeOfContainerd } from '../../kubernetes/upgrade/containerd-kept.ts';
 import { type FeatureStep, STAYS } from '../../step/feature-step.ts';

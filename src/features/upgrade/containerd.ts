@@ -1,7 +1,7 @@
-import { type Evidence, errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
 import { containerdRefusal, newerContainerd } from '@machineadm/document/kubernetes-releases/containerd.ts';
+import { type Evidence, errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { CONTAINERD_CONFIGURATION } from '@machineadm/document/ownership/paths.ts';
-import { compareVersions, parseVersion, type Version } from '@machineadm/document/program-version.ts';
+import { compareVersions, parseVersion, type Version } from '@machineadm/document/text/program-version.ts';
 import { CriError } from '../../host/cri/call.ts';
 import type { CriWorkloads } from '../../host/cri/queries.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';

@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { whyFixedArgument } from '@machineadm/document/sections/kubernetes/fixed-pod-settings.ts';
 import type { RequestedNames } from '@machineadm/kubeadm/components.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';

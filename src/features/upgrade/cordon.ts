@@ -1,5 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { member } from '@machineadm/document/untyped.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { member } from '@machineadm/document/values/untyped.ts';
 import type { ApiCredential } from '../../host/cluster/api-server.ts';
 import { KubeconfigUnusable, parseKubeconfig } from '../../host/cluster/kubeconfig.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';

@@ -1,6 +1,6 @@
-import type { ImageArchive, KubernetesModel, Model } from '@machineadm/document/model.ts';
-import { compareVersions, parseVersion, type Version } from '@machineadm/document/program-version.ts';
-import type { StepId } from '@machineadm/document/step-ids.ts';
+import type { ImageArchive, KubernetesModel, Model } from '@machineadm/document/model/index.ts';
+import type { StepId } from '@machineadm/document/ownership/step-ids.ts';
+import { compareVersions, parseVersion, type Version } from '@machineadm/document/text/program-version.ts';
 import { isAirGapped } from '@machineadm/kubeadm/images/needed.ts';
 import { imagesDirectory } from '../../container-runtime/image-space.ts';
 import { type Facts, reportedIdentity } from '../../host/seam/facts.ts';

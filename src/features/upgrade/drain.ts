@@ -1,4 +1,4 @@
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { ClusterUnanswered, nodeNamed, serverVersion } from '../../kubernetes/upgrade/cluster.ts';
 import {

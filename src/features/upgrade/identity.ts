@@ -1,4 +1,4 @@
-import { member, text } from '@machineadm/document/untyped.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
 import { readManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { listMembers } from '../../kubernetes/etcd-members.ts';

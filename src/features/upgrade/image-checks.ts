@@ -1,10 +1,10 @@
 import { archiveImages } from '@machineadm/archives/images.ts';
-import { errorMessage } from '@machineadm/document/errors.ts';
 import { companionTags, defaultRepository } from '@machineadm/document/kubernetes-releases/images.ts';
-import type { ImageArchive } from '@machineadm/document/model.ts';
-import { textLines } from '@machineadm/document/printable.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
-import { member, stringAt } from '@machineadm/document/untyped.ts';
+import type { ImageArchive } from '@machineadm/document/model/index.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
+import { textLines } from '@machineadm/document/text/printable.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
+import { member, stringAt } from '@machineadm/document/values/untyped.ts';
 import { openArchive, tarSource } from '../../container-runtime/image-archive-file.ts';
 import { missingOf } from '../../container-runtime/image-presence.ts';
 import { imageSpace, whyImagesGo } from '../../container-runtime/image-space.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { RUN_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import { textLines } from '@machineadm/document/printable.ts';
-import { isRecord } from '@machineadm/document/shape.ts';
+import { textLines } from '@machineadm/document/text/printable.ts';
+import { isRecord } from '@machineadm/document/values/shape.ts';
 import { imagesMissing } from '../../container-runtime/image-failures.ts';
 import { missingOf } from '../../container-runtime/image-presence.ts';
 import { pullFailure } from '../../container-runtime/pull-failures.ts';

@@ -1,6 +1,6 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import {
   certificateObstacles,

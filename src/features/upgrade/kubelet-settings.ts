@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { whyFixed } from '@machineadm/document/sections/kubernetes/fixed-kubelet-settings.ts';
-import { member } from '@machineadm/document/untyped.ts';
+import { member } from '@machineadm/document/values/untyped.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { waitUntilReady } from '../../kubernetes/readiness.ts';
 import { runningConfiguration } from '../../kubernetes/upgrade/kubelet-configz.ts';

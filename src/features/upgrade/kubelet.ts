@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { getNode } from '../../kubernetes/node-client.ts';
 import { waitUntilReady } from '../../kubernetes/readiness.ts';

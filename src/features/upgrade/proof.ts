@@ -1,5 +1,5 @@
-import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import { type Evidence, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { nodeNamed, ownCredential } from '../../kubernetes/upgrade/cluster.ts';
 import { podsNotBack } from '../../kubernetes/upgrade/pods-back.ts';

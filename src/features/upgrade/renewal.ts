@@ -1,4 +1,4 @@
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { requiredComponents } from '../../kubernetes/control-plane-health.ts';
 import type { Renewal } from '../../kubernetes/upgrade/certificate-renewal.ts';

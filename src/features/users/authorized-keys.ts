@@ -1,7 +1,7 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { authorizedKeysPath } from '@machineadm/document/ownership/paths.ts';
-import { lastLine } from '@machineadm/document/printable.ts';
-import { redact } from '@machineadm/document/redaction.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
+import { lastLine } from '@machineadm/document/text/printable.ts';
 import type { PasswdEntry } from '../../accounts/databases.ts';
 import { FileError } from '../../host/files/file-error.ts';
 import type { CommandResult, Host, QueryHost } from '../../host/seam/host.ts';

@@ -1,6 +1,6 @@
-import type { UserModel } from '@machineadm/document/model.ts';
+import type { UserModel } from '@machineadm/document/model/index.ts';
 import { sudoersPath } from '@machineadm/document/ownership/paths.ts';
-import { Secret } from '@machineadm/document/secret.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import type { PasswdEntry } from '../../accounts/databases.ts';
 import type { FileStat } from '../../host/seam/host.ts';
 import type { Change } from '../../step/index.ts';

@@ -1,9 +1,9 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { UserModel } from '@machineadm/document/model.ts';
+import type { UserModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { authorizedKeysPath, sudoersPath, usualHome } from '@machineadm/document/ownership/paths.ts';
-import { lastLine } from '@machineadm/document/printable.ts';
-import type { Secret, SecretValue } from '@machineadm/document/secret.ts';
-import { secretsIn } from '@machineadm/document/secret-values.ts';
+import type { Secret, SecretValue } from '@machineadm/document/secrets/secret.ts';
+import { secretsIn } from '@machineadm/document/secrets/secret-values.ts';
+import { lastLine } from '@machineadm/document/text/printable.ts';
 import { type Accounts, type PasswdEntry, readAccounts } from '../../accounts/databases.ts';
 import { changeAccount, missingTools } from '../../accounts/tools.ts';
 import type { QueryHost } from '../../host/seam/host.ts';

@@ -1,6 +1,6 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { UserModel } from '@machineadm/document/model.ts';
-import type { Secret } from '@machineadm/document/secret.ts';
+import type { UserModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import type { Secret } from '@machineadm/document/secrets/secret.ts';
 
 /** A crypt(5) hash with a method, or a marker that no password matches. DES hashes have no "$" and are not accepted. */
 const HASH = /^(?:\$[a-z0-9-]+\$[^:\s]+|[*!])$/i;

@@ -1,4 +1,4 @@
-import type { UserModel } from '@machineadm/document/model.ts';
+import type { UserModel } from '@machineadm/document/model/index.ts';
 import { sudoersTrouble } from '../../content-checks/sudoers.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import type { UnmetRequirement } from '../../step/index.ts';

@@ -1,6 +1,6 @@
-import { utf8Text } from '@machineadm/document/decode.ts';
-import type { SecretSource } from '@machineadm/document/secret.ts';
-import { stringAt } from '@machineadm/document/untyped.ts';
+import { utf8Text } from '@machineadm/document/encodings/decode.ts';
+import type { SecretSource } from '@machineadm/document/secrets/secret.ts';
+import { stringAt } from '@machineadm/document/values/untyped.ts';
 import { parseJson, readBody, redactedRequest } from '../http/client.ts';
 import { HttpError } from '../http/error.ts';
 import type { HttpClient } from '../seam/http.ts';

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { Secret } from '@machineadm/document/secret.ts';
-import { stringAt } from '@machineadm/document/untyped.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
+import { stringAt } from '@machineadm/document/values/untyped.ts';
 import { parseJson } from '../http/client.ts';
 import { HttpError } from '../http/error.ts';
 import type { HttpRequest } from '../seam/http.ts';

@@ -1,7 +1,7 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { Secret } from '@machineadm/document/secret.ts';
-import { stringAt } from '@machineadm/document/untyped.ts';
-import type { MetadataProvider } from '@machineadm/document/variables.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
+import type { MetadataProvider } from '@machineadm/document/trees/variables.ts';
+import { stringAt } from '@machineadm/document/values/untyped.ts';
 import { createHttpClient, parseJson, readBody } from '../http/client.ts';
 import { HttpError } from '../http/error.ts';
 import { retry } from '../http/retry.ts';

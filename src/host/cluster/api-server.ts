@@ -1,5 +1,5 @@
-import type { Secret } from '@machineadm/document/secret.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import type { Secret } from '@machineadm/document/secrets/secret.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
 import { requestOnce, type SingleAnswer } from '../http/request-once.ts';
 
 /** How to reach an API server, and the client's credentials. */

@@ -1,8 +1,8 @@
 import { createHash, createHmac, timingSafeEqual, X509Certificate } from 'node:crypto';
-import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
-import { pemBlocks } from '@machineadm/document/pem.ts';
-import type { Secret } from '@machineadm/document/secret.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { pemBlocks } from '@machineadm/document/encodings/pem.ts';
+import type { Secret } from '@machineadm/document/secrets/secret.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
+import { foreignYaml } from '@machineadm/document/yaml/foreign-yaml.ts';
 import { requestOnce } from '../http/request-once.ts';
 
 const CLUSTER_INFO = '/api/v1/namespaces/kube-public/configmaps/cluster-info';

@@ -1,4 +1,4 @@
-import type { Reason } from '@machineadm/document/reasons.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 
 /** Why an API server cannot be used at an address where clients look for it. */
 export interface EndpointTrouble {

@@ -1,6 +1,6 @@
-import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
-import { Secret } from '@machineadm/document/secret.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
+import { foreignYaml } from '@machineadm/document/yaml/foreign-yaml.ts';
 import type { QueryHost } from '../seam/host.ts';
 import type { ApiCredential } from './api-server.ts';
 

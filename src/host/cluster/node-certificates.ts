@@ -1,7 +1,7 @@
 import { createPublicKey, X509Certificate } from 'node:crypto';
+import { pemBlocks } from '@machineadm/document/encodings/pem.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import { DEFAULT_CERTIFICATES_DIRECTORY } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import { pemBlocks } from '@machineadm/document/pem.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
 import type { QueryHost } from '../seam/host.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { TLSSocket } from 'node:tls';
-import { errorMessage } from '@machineadm/document/errors.ts';
-import type { Secret } from '@machineadm/document/secret.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
+import type { Secret } from '@machineadm/document/secrets/secret.ts';
 
 /** How long one server may take, in milliseconds. */
 const TIMEOUT_MS = 5_000;

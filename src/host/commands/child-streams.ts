@@ -1,7 +1,7 @@
 import { Duplex, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { type Evidence, errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
-import { redact } from '@machineadm/document/redaction.ts';
+import { type Evidence, errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import type { Command } from '../seam/host.ts';
 import { keyBlockHider, LineSplitter, Tail } from './output.ts';
 

@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
+import { type Evidence, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 
 /** How a signal ended a program. */
 export interface Kill {

@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { Command, CommandResult, Query } from '../seam/host.ts';
 
 const QUERY_TIMEOUT_MS = 30_000;

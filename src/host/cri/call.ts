@@ -1,6 +1,6 @@
 import { type ClientHttp2Session, connect, constants, type IncomingHttpHeaders } from 'node:http2';
 import { createConnection } from 'node:net';
-import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { ProtobufMessage } from './protobuf.ts';
 
 /** gRPC status codes with a meaning here (grpc.github.io/grpc/core/md_doc_statuscodes.html). */

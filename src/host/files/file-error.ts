@@ -1,5 +1,5 @@
-import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 
 /** A file operation failed. `code` is the kernel's errno name (`EACCES`), for callers that can continue. */
 export class FileError extends MachineadmError {

@@ -1,4 +1,4 @@
-import { member } from '@machineadm/document/untyped.ts';
+import { member } from '@machineadm/document/values/untyped.ts';
 import type { Host, QueryHost } from '../seam/host.ts';
 
 /** A file as it was before a change; without content: there was none. */

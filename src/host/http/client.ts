@@ -1,5 +1,5 @@
-import type { ProxyModel } from '@machineadm/document/model.ts';
-import type { Secret, SecretValue } from '@machineadm/document/secret.ts';
+import type { ProxyModel } from '@machineadm/document/model/index.ts';
+import type { Secret, SecretValue } from '@machineadm/document/secrets/secret.ts';
 import type { Dispatcher } from 'undici';
 import type { HttpAnswer, HttpClient, HttpRequest } from '../seam/http.ts';
 import { HttpError, httpError } from './error.ts';

@@ -1,4 +1,4 @@
-import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { errnoOf } from '../files/file-error.ts';
 
 /** The outcome of a request without a complete response. */

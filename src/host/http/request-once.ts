@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
-import { omitUndefined } from '@machineadm/document/defined.ts';
-import { errorMessage } from '@machineadm/document/errors.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
+import { omitUndefined } from '@machineadm/document/values/defined.ts';
 import { errnoOf } from '../files/file-error.ts';
 import { trustedRoots } from './trusted-roots.ts';
 import { loadUndici, send } from './undici.ts';

@@ -1,5 +1,5 @@
 import { has } from '@machineadm/document/kubernetes-releases/features.ts';
-import type { Version } from '@machineadm/document/program-version.ts';
+import type { Version } from '@machineadm/document/text/program-version.ts';
 import type { QueryHost } from '../seam/host.ts';
 
 /** True where the machine has the unified hierarchy (kernel, Documentation/admin-guide/cgroup-v2.rst). */

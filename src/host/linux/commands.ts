@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { ChildStreams } from '../commands/child-streams.ts';
 import { commandKilled } from '../commands/killed.ts';
 import { commandAborted } from '../commands/results.ts';

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, type Stats } from 'node:fs';
 import { setImmediate } from 'node:timers';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { trustOwnerOfRoot } from './directory-step.ts';
 
 /** open(2): the same on every architecture except alpha, parisc and sparc; Node has no constant for it. */

@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, fsyncSync, lstatSync, openSync, type Stats } from 'node:fs';
-import { formatMode } from '@machineadm/document/units.ts';
+import { formatMode } from '@machineadm/document/text/units.ts';
 import { UnsafePath } from '../files/file-error.ts';
 import { type Directory, keptDirectory, procPath, release, use } from './directories.ts';
 import { isClosed, whyNotFile } from './directory-step.ts';

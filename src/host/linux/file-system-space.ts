@@ -1,4 +1,4 @@
-import { lastLine } from '@machineadm/document/printable.ts';
+import { lastLine } from '@machineadm/document/text/printable.ts';
 import type { QueryHost } from '../seam/host.ts';
 
 const MIB = 1024 * 1024;

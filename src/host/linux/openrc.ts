@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
-import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
-import { textLines } from '@machineadm/document/printable.ts';
-import { redact } from '@machineadm/document/redaction.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
+import { textLines } from '@machineadm/document/text/printable.ts';
 import type { CommandResult, Host, ServiceManager, ServiceState } from '../seam/host.ts';
 import { ABSENT_SERVICE } from '../services/absent.ts';
 import { LINES_TO_SEARCH, lastErrors } from '../services/last-errors.ts';

@@ -1,5 +1,5 @@
 import { readlink, stat } from 'node:fs/promises';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { LOCK_PATH } from '../files/paths.ts';
 import type { EndedOrphan } from '../seam/host.ts';
 import { RUN_MARK } from './environment.ts';

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Evidence } from '@machineadm/document/errors.ts';
+import type { Evidence } from '@machineadm/document/outcomes/errors.ts';
 
 /** A counter of processes that the kernel killed for lack of memory. */
 export interface OutOfMemoryCounter {

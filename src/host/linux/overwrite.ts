@@ -1,5 +1,5 @@
 import { closeSync, constants, fdatasyncSync, fstatSync, readSync, writeSync } from 'node:fs';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { FileError, UnsafePath } from '../files/file-error.ts';
 import { openEntry, openFile } from './entry.ts';
 

@@ -22,7 +22,7 @@ import {
 } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path/posix';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { errnoOf, FileError, type FileOperation, fileError, UnsafePath } from '../files/file-error.ts';
 import type { CommandResult, NewFile, StreamedFile } from '../seam/host.ts';
 import { runCommand } from './commands.ts';

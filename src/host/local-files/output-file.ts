@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, join } from 'node:path';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { errnoOf, FileError, UnsafePath } from '../files/file-error.ts';
 import { isOwnDescriptor } from '../files/paths.ts';
 import { makeDirectories, openPlace, type Place } from './place.ts';

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readdirSync, readSync, type Stats, statSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-import { formatMode } from '@machineadm/document/units.ts';
+import { formatMode } from '@machineadm/document/text/units.ts';
 import { UnsafePath } from '../files/file-error.ts';
 import { isOwnDescriptor } from '../files/paths.ts';
 import { type Directory, dropKeptDirectories, O_PATH, procPath } from '../linux/directories.ts';

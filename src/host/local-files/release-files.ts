@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { errnoOf, FileError, fileError, UnsafePath } from '../files/file-error.ts';
 import { isClosed } from '../linux/directory-step.ts';
 import { list } from '../linux/read.ts';

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { stringAt } from '@machineadm/document/untyped.ts';
+import { stringAt } from '@machineadm/document/values/untyped.ts';
 
 const IS_WINDOWS = process.platform === 'win32';
 

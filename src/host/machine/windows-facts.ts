@@ -1,5 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
 import type { Facts } from '../seam/facts.ts';
 import type { QueryHost } from '../seam/host.ts';
 import { goArchitecture, installedVersions } from '../seam/version.ts';

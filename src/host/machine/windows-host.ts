@@ -1,5 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { SecretValue } from '@machineadm/document/secret.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import type { SecretValue } from '@machineadm/document/secrets/secret.ts';
 import { notStarted, resultOfQuery } from '../commands/results.ts';
 import { connectCri, pullImage, removePods } from '../cri/client.ts';
 import { probePod } from '../cri/workloads.ts';

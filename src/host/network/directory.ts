@@ -1,7 +1,7 @@
 import { promises as dns, lookup as lookupName } from 'node:dns';
 import { connect } from 'node:net';
 import { promisify } from 'node:util';
-import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
+import { type Evidence, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { errorCode, probeTcp } from './reachability.ts';
 
 /** Network queries about a domain, made before a secret is sent there. Each has its own time limit. */

@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { connect } from 'node:net';
-import { errorMessage } from '@machineadm/document/errors.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import { errnoOf } from '../files/file-error.ts';
 import { TimedOut, withTimeout } from '../time/timeout.ts';
 

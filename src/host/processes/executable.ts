@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { formatMode } from '@machineadm/document/units.ts';
+import { formatMode } from '@machineadm/document/text/units.ts';
 import type { FileStat, QueryHost } from '../seam/host.ts';
 
 type Files = Pick<QueryHost, 'stat' | 'readLink' | 'realPath' | 'readRange' | 'which'>;

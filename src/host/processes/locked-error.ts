@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 
 /** Error `Locked`: the process that holds the lock, where it is known, has the right to change this machine. */
 export function lockedError(path: string, pid: number | string | undefined): MachineadmError {

@@ -1,5 +1,5 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
-import { lastLine } from '@machineadm/document/printable.ts';
+import { lastLine } from '@machineadm/document/text/printable.ts';
 import { LineSplitter, Tail } from '../commands/output.ts';
 import { cleanEnvironment } from '../linux/environment.ts';
 import { which } from '../linux/read.ts';

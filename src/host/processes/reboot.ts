@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { Facts } from '../seam/facts.ts';
 import type { Command, Host } from '../seam/host.ts';
 import { SYSTEM32 } from '../windows/paths.ts';

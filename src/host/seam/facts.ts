@@ -1,4 +1,4 @@
-import type { Version } from '@machineadm/document/program-version.ts';
+import type { Version } from '@machineadm/document/text/program-version.ts';
 /** Facts about the machine before any change, collected once per run by queries only. */
 export interface Facts {
   readonly platform: 'linux' | 'windows';

@@ -1,5 +1,5 @@
-import type { Evidence } from '@machineadm/document/errors.ts';
-import type { Secret, SecretValue } from '@machineadm/document/secret.ts';
+import type { Evidence } from '@machineadm/document/outcomes/errors.ts';
+import type { Secret, SecretValue } from '@machineadm/document/secrets/secret.ts';
 import type { CriQueries } from '../cri/queries.ts';
 import type { InterfaceAddress } from './facts.ts';
 import type { HttpClient } from './http.ts';

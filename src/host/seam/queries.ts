@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { Query } from './host.ts';
 import { matches, type QueryForm } from './query-form.ts';
 

@@ -1,4 +1,4 @@
-import { parseVersion, type Version } from '@machineadm/document/program-version.ts';
+import { parseVersion, type Version } from '@machineadm/document/text/program-version.ts';
 import type { Facts } from './facts.ts';
 import type { QueryHost } from './host.ts';
 

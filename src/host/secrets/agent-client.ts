@@ -1,4 +1,4 @@
-import type { HostModel } from '@machineadm/document/model.ts';
+import type { HostModel } from '@machineadm/document/model/index.ts';
 import { agentProxy, createHttpClient } from '../http/client.ts';
 import type { Host } from '../seam/host.ts';
 import type { HttpClient } from '../seam/http.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { errnoOf } from '../files/file-error.ts';
 import { listDirectory, openSource, whyDirectoryDistrusted } from '../local-files/provenance.ts';
 

@@ -1,9 +1,9 @@
 import { join } from 'node:path/posix';
-import { utf8Text } from '@machineadm/document/decode.ts';
-import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
-import { lastLine } from '@machineadm/document/printable.ts';
-import { redact } from '@machineadm/document/redaction.ts';
-import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
+import { utf8Text } from '@machineadm/document/encodings/decode.ts';
+import { type Evidence, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
+import { Secret, type SecretValue } from '@machineadm/document/secrets/secret.ts';
+import { lastLine } from '@machineadm/document/text/printable.ts';
 import { errnoOf } from '../files/file-error.ts';
 import { HttpError } from '../http/error.ts';
 import { runCommand } from '../linux/commands.ts';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { utf8Text } from '@machineadm/document/decode.ts';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { redact } from '@machineadm/document/redaction.ts';
-import { hasEffects, Secret, type SecretSource, type SecretValue } from '@machineadm/document/secret.ts';
+import { utf8Text } from '@machineadm/document/encodings/decode.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
+import { hasEffects, Secret, type SecretSource, type SecretValue } from '@machineadm/document/secrets/secret.ts';
 import { awsSecret } from '../cloud/aws-secrets.ts';
 import { MetadataService } from '../cloud/metadata-service.ts';
 import { describeKill, killOf } from '../commands/killed.ts';

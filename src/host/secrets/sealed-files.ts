@@ -1,14 +1,14 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { dirname } from 'node:path/posix';
-import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import {
   HOOKS_DIRECTORY,
   NETWORK_TRIAL,
   PRIOR_STATE_DIRECTORY,
   SEALING_KEYS_DIRECTORY,
 } from '@machineadm/document/ownership/paths.ts';
-import { lastLine } from '@machineadm/document/printable.ts';
-import { redact } from '@machineadm/document/redaction.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
+import { lastLine } from '@machineadm/document/text/printable.ts';
 import type { Host, QueryHost } from '../seam/host.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { VariableResolver } from '@machineadm/document/variables.ts';
+import type { VariableResolver } from '@machineadm/document/trees/variables.ts';
 import { hostNameAsInstanceData, INSTANCE_DATA_PATHS, lookUpInstanceData } from '../cloud/instance-data.ts';
 import { MetadataService } from '../cloud/metadata-service.ts';
 import { readText } from '../linux/read.ts';

@@ -1,4 +1,4 @@
-import { formatDuration } from '@machineadm/document/units.ts';
+import { formatDuration } from '@machineadm/document/text/units.ts';
 
 export class TimedOut extends Error {
   constructor(ms: number) {

@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
 import type { EndedOrphan, Host } from '../seam/host.ts';
 import { OWN_DIRECTORY } from './paths.ts';
 import { runScript, windowsScript } from './powershell.ts';

@@ -1,5 +1,5 @@
-import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
-import { member, text as textOf } from '@machineadm/document/untyped.ts';
+import { type Evidence, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { member, text as textOf } from '@machineadm/document/values/untyped.ts';
 import type { Command, CommandResult, Host, Query, QueryHost } from '../seam/host.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { lstatSync } from 'node:fs';
 import { win32 } from 'node:path';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { Command } from '../seam/host.ts';
 import { PATH_OF_SYSTEM, SYSTEM_ROOT } from './paths.ts';
 import type { Security } from './security.ts';

@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { Query } from '../seam/host.ts';
 import { isQuery } from '../seam/queries.ts';
 import { matches, type QueryForm } from '../seam/query-form.ts';

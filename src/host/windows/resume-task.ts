@@ -1,5 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { textLines } from '@machineadm/document/printable.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { textLines } from '@machineadm/document/text/printable.ts';
 import type { Command, CommandResult, Host } from '../seam/host.ts';
 import { OWN_DIRECTORY, SYSTEM32 } from './paths.ts';
 

@@ -1,5 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
 import { POWERSHELL } from './paths.ts';
 import { readAnswer, scriptInput, type WindowsScript } from './powershell.ts';
 import { descriptorOf, modeOf } from './security-descriptor.ts';

@@ -1,5 +1,5 @@
-import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
 import type { Host, QueryHost, ServiceManager, ServiceState } from '../seam/host.ts';
 import { ABSENT_SERVICE } from '../services/absent.ts';
 import { logTail } from '../services/log.ts';

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
-import { redact } from '@machineadm/document/redaction.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import { ChildStreams } from '../commands/child-streams.ts';
 import { commandAborted } from '../commands/results.ts';
 import type { Command, CommandResult } from '../seam/host.ts';

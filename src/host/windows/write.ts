@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { win32 } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { errnoOf, FileError, type FileOperation } from '../files/file-error.ts';
 import type { Host, NewFile, StreamedFile } from '../seam/host.ts';
 import { OWN_DIRECTORY, POWERSHELL, windowsPath } from './paths.ts';

@@ -1,6 +1,3 @@
-import { omitUndefined } from '@machineadm/document/defined.ts';
-import { keyProblem } from '@machineadm/document/encryption-key.ts';
-import { MachineadmError } from '@machineadm/document/errors.ts';
 import { typeMeta } from '@machineadm/document/kubernetes-releases/configurations.ts';
 import { minorOf } from '@machineadm/document/kubernetes-releases/minor.ts';
 import type {
@@ -11,7 +8,8 @@ import type {
   EncryptionProvider,
   KubernetesModel,
   StructuredAuthentication,
-} from '@machineadm/document/model.ts';
+} from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import {
   ADMISSION_CONFIG,
   API_SERVER_DIRECTORY_MODE,
@@ -25,7 +23,9 @@ import {
   authorizerKubeconfig,
   ENCRYPTION_CONFIG,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import type { SecretValue } from '@machineadm/document/secret.ts';
+import type { SecretValue } from '@machineadm/document/secrets/secret.ts';
+import { keyProblem } from '@machineadm/document/sections/api-server/encryption-key.ts';
+import { omitUndefined } from '@machineadm/document/values/defined.ts';
 import { type Fields, goDuration } from '@machineadm/kubeadm/fields.ts';
 import { writeDocument } from '@machineadm/kubeadm/yaml.ts';
 import type { NewFile } from '../../host/seam/host.ts';

@@ -1,8 +1,8 @@
 import { dirname } from 'node:path/posix';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
+import { foreignYaml } from '@machineadm/document/yaml/foreign-yaml.ts';
 import { kmsSockets } from '@machineadm/kubeadm/api-server-component.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 

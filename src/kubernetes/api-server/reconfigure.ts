@@ -1,7 +1,6 @@
 import { dirname } from 'node:path/posix';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
-import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import {
   API_SERVER_DIRECTORY_MODE,
   API_SERVER_FILES,
@@ -9,8 +8,9 @@ import {
   ENCRYPTION_CONFIG,
   KUBELET_KUBECONFIG,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import type { Version } from '@machineadm/document/program-version.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import type { Version } from '@machineadm/document/text/program-version.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
+import { foreignYaml } from '@machineadm/document/yaml/foreign-yaml.ts';
 import { reconfiguration } from '@machineadm/kubeadm/api-server/cluster-configuration.ts';
 import { requireReadable } from '@machineadm/kubeadm/api-server/encryption-change.ts';
 import {

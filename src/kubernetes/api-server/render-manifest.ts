@@ -1,10 +1,10 @@
-import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import { type KubeadmPod, staticPodPath } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { RUN_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import { textLines } from '@machineadm/document/printable.ts';
-import type { Version } from '@machineadm/document/program-version.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
+import { textLines } from '@machineadm/document/text/printable.ts';
+import type { Version } from '@machineadm/document/text/program-version.ts';
 import type { ApiServerManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
 import { patches } from '@machineadm/kubeadm/patches.ts';
 import { Problems } from '@machineadm/kubeadm/problems.ts';

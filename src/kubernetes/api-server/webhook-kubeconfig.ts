@@ -1,5 +1,5 @@
-import { omitUndefined } from '@machineadm/document/defined.ts';
-import type { WebhookConnection } from '@machineadm/document/model.ts';
+import type { WebhookConnection } from '@machineadm/document/model/index.ts';
+import { omitUndefined } from '@machineadm/document/values/defined.ts';
 import { writeDocument } from '@machineadm/kubeadm/yaml.ts';
 import type { SecretLookup } from '../secrets.ts';
 

@@ -1,4 +1,4 @@
-import type { FailurePattern } from '@machineadm/document/model.ts';
+import type { FailurePattern } from '@machineadm/document/model/index.ts';
 
 /** Only the beginning of a line is searched. */
 const LONGEST_LINE = 4_096;

@@ -10,8 +10,8 @@ import type {
   PkiModel,
   Role,
   TimeoutsModel,
-} from '@machineadm/document/model.ts';
-import type { SecretValue } from '@machineadm/document/secret.ts';
+} from '@machineadm/document/model/index.ts';
+import type { SecretValue } from '@machineadm/document/secrets/secret.ts';
 import type { SecretLookup } from '../secrets.ts';
 
 /**

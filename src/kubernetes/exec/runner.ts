@@ -1,7 +1,7 @@
-import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
-import type { ExecModel } from '@machineadm/document/model.ts';
-import { textLines } from '@machineadm/document/printable.ts';
-import { formatDuration } from '@machineadm/document/units.ts';
+import type { ExecModel } from '@machineadm/document/model/index.ts';
+import { type Evidence, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { textLines } from '@machineadm/document/text/printable.ts';
+import { formatDuration } from '@machineadm/document/text/units.ts';
 import { describeKill, killOf, remedyOfKill, signalOfStatus } from '../../host/commands/killed.ts';
 import type { CommandResult, Host } from '../../host/seam/host.ts';
 import { inShellEnvironment, type ShellEnvironment } from '../shell-environment.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { ADMIN_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import type { Component } from '@machineadm/hardening/control.ts';
+import type { Component } from '@machineadm/hardening/controls/control.ts';
 import { editManifest, type ManifestEdit, readManifest } from '@machineadm/hardening/manifest.ts';
 import { manifestPath } from '@machineadm/hardening/observed.ts';
 import { getObject } from '../../host/cluster/api-server.ts';

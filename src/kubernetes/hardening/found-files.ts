@@ -1,4 +1,4 @@
-import { pathGlob } from '@machineadm/document/glob.ts';
+import { pathGlob } from '@machineadm/document/text/glob.ts';
 import type { FoundFile } from '@machineadm/hardening/observed.ts';
 import { FileError } from '../../host/files/file-error.ts';
 import type { QueryHost } from '../../host/seam/host.ts';

@@ -1,4 +1,3 @@
-import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
 import {
   ADMIN_KUBECONFIG,
   DEFAULT_CERTIFICATES_DIRECTORY,
@@ -6,8 +5,9 @@ import {
   KUBELET_CONFIG,
   KUBELET_KUBECONFIG,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
-import type { Component, Control } from '@machineadm/hardening/control.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
+import { foreignYaml } from '@machineadm/document/yaml/foreign-yaml.ts';
+import type { Component, Control } from '@machineadm/hardening/controls/control.ts';
 import { argumentsOf, hostPathOf, type Manifest, readManifest } from '@machineadm/hardening/manifest.ts';
 import {
   COMPONENTS,

@@ -1,7 +1,7 @@
-import { CONTROL_IDS, HARDENING_PROFILES } from '@machineadm/document/hardening-controls.ts';
-import type { HardeningModel } from '@machineadm/document/model.ts';
+import type { HardeningModel } from '@machineadm/document/model/index.ts';
 import { HARDENING_RECORD } from '@machineadm/document/ownership/paths.ts';
-import { member, strings, text } from '@machineadm/document/untyped.ts';
+import { CONTROL_IDS, HARDENING_PROFILES } from '@machineadm/document/sections/hardening-controls.ts';
+import { member, strings, text } from '@machineadm/document/values/untyped.ts';
 import { checksummedJson, withChecksum } from '../../host/files/checksum.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 

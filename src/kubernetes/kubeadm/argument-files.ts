@@ -1,6 +1,6 @@
-import type { Argument, HostPathVolume, KubernetesModel } from '@machineadm/document/model.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
-import { stringAt } from '@machineadm/document/untyped.ts';
+import type { Argument, HostPathVolume, KubernetesModel } from '@machineadm/document/model/index.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
+import { stringAt } from '@machineadm/document/values/untyped.ts';
 import { apiServerComponent } from '@machineadm/kubeadm/api-server-component.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 

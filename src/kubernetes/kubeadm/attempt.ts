@@ -1,5 +1,5 @@
-import { omitUndefined } from '@machineadm/document/defined.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { omitUndefined } from '@machineadm/document/values/defined.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
 import type { MembershipFacts } from './membership.ts';
 
 /** The journal's record of kubeadm's last start on this machine. */

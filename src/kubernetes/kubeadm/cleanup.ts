@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { mountPointsOf } from '../../host/files/paths.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { nodeMounts } from '../mounts.ts';

@@ -1,12 +1,12 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import {
   KUBEADM_CONFIG_MODE,
   KUBEADM_INIT_CONFIG,
   KUBEADM_JOIN_CONFIG,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import type { Version } from '@machineadm/document/program-version.ts';
-import type { SecretValue } from '@machineadm/document/secret.ts';
+import type { SecretValue } from '@machineadm/document/secrets/secret.ts';
+import type { Version } from '@machineadm/document/text/program-version.ts';
 import { type RenderedKubeadm, type RenderInput, renderKubeadm } from '@machineadm/kubeadm/index.ts';
 import type { KubeadmCommand } from '@machineadm/kubeadm/output.ts';
 import type { Host, NewFile, QueryHost } from '../../host/seam/host.ts';

@@ -1,5 +1,5 @@
-import { foreignYamlDocuments } from '@machineadm/document/foreign-yaml.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
+import { foreignYamlDocuments } from '@machineadm/document/yaml/foreign-yaml.ts';
 
 /** The flag for phases to skip; it overrides the corresponding field (cobra workflow.Runner). */
 const FLAG = '--skip-phases=';

@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import {
   ADMIN_KUBECONFIG,
   CONTROLLER_MANAGER_KUBECONFIG,

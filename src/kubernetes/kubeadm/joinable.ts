@@ -1,4 +1,4 @@
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import type { Host } from '../../host/seam/host.ts';
 import {
   requireFreeNodeName,

@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { DEFAULT_ETCD_DATA_DIRECTORY } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { type EtcdPeers, findEtcdPeers, removeOwnMember } from '../etcd-members.ts';

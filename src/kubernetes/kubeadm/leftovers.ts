@@ -1,4 +1,4 @@
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import {
   DEFAULT_ETCD_DATA_DIRECTORY,
   KUBEADM_PODS,

@@ -1,9 +1,9 @@
-import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
+import type { KubernetesModel, Model } from '@machineadm/document/model/index.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
+import type { StepId } from '@machineadm/document/ownership/step-ids.ts';
 import { LONGEST_NODE_NAME, NODE_NAME_TOO_LONG } from '@machineadm/document/sections/kubernetes/checks-identity.ts';
-import type { StepId } from '@machineadm/document/step-ids.ts';
-import { member, strings, text } from '@machineadm/document/untyped.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
+import { member, strings, text } from '@machineadm/document/values/untyped.ts';
 import { KUBELET_KERNEL_SETTINGS } from '@machineadm/hardening/controls/build.ts';
 import { nodeIPs } from '@machineadm/kubeadm/arguments.ts';
 import { hasCgroupV2 } from '../../host/linux/cgroups.ts';

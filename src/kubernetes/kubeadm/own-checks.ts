@@ -1,12 +1,12 @@
-import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
+import type { KubernetesModel, Model } from '@machineadm/document/model/index.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import {
   BOOTSTRAP_KUBELET_KUBECONFIG,
   DEFAULT_ETCD_DATA_DIRECTORY,
   KUBEADM_PODS,
   staticPodPath,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import type { Version } from '@machineadm/document/program-version.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
+import type { Version } from '@machineadm/document/text/program-version.ts';
 import { isPreflightIgnored } from '@machineadm/kubeadm/version-skew.ts';
 import { missingControllers } from '../../host/linux/cgroups.ts';
 import { isOnLoopback, listeners } from '../../host/linux/listeners.ts';

@@ -1,11 +1,11 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { foreignYamlDocuments } from '@machineadm/document/foreign-yaml.ts';
 import { containerdRefusal } from '@machineadm/document/kubernetes-releases/containerd.ts';
 import { isKubeletPatch } from '@machineadm/document/kubernetes-releases/kubeadm.ts';
 import { kubeadmSkew } from '@machineadm/document/kubernetes-releases/version-skew.ts';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
-import { parseVersion, type Version } from '@machineadm/document/program-version.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
+import { parseVersion, type Version } from '@machineadm/document/text/program-version.ts';
+import { foreignYamlDocuments } from '@machineadm/document/yaml/foreign-yaml.ts';
 import { allowsCgroupV1, kubeletSkew } from '@machineadm/kubeadm/version-skew.ts';
 import { cgroupRefusal } from '../../host/linux/cgroups.ts';
 import { runtimeService } from '../../host/linux/runtime-sockets.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { Role } from '@machineadm/document/model.ts';
+import type { Role } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import {
   ADMIN_KUBECONFIG,
   BOOTSTRAP_KUBELET_KUBECONFIG,

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
+import { type Evidence, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { DEFAULT_CERTIFICATES_DIRECTORY, KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { type ClusterCredential, KubeconfigUnusable, readKubeconfig } from '../../host/cluster/kubeconfig.ts';
 import { runtimeService } from '../../host/linux/runtime-sockets.ts';

@@ -1,4 +1,4 @@
-import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
+import { type Evidence, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import {
   endingOf,
   evaluateRun,

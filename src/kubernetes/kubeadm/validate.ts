@@ -1,8 +1,8 @@
-import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
 import { has } from '@machineadm/document/kubernetes-releases/features.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { CANDIDATE_SUFFIX } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import { textLines } from '@machineadm/document/printable.ts';
-import type { Version } from '@machineadm/document/program-version.ts';
+import { textLines } from '@machineadm/document/text/printable.ts';
+import type { Version } from '@machineadm/document/text/program-version.ts';
 import type { Host, NewFile } from '../../host/seam/host.ts';
 
 const TIMEOUT_MS = 60_000;

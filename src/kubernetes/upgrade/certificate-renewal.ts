@@ -1,7 +1,7 @@
-import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { KUBEADM_PODS, type KubeadmPod } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { UPGRADE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import { isRecord, listOf, object, string } from '@machineadm/document/shape.ts';
+import { isRecord, listOf, object, string } from '@machineadm/document/values/shape.ts';
 import { readManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
 import { evaluateUpgrade, type OutputLine } from '@machineadm/kubeadm/output.ts';
 import { describeKill, killOf } from '../../host/commands/killed.ts';

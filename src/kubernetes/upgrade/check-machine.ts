@@ -1,10 +1,10 @@
 import { X509Certificate } from 'node:crypto';
-import { evidenceFrom } from '@machineadm/document/errors.ts';
+import { evidenceFrom } from '@machineadm/document/outcomes/errors.ts';
 import { ADMIN_KUBECONFIG, KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { UPGRADE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import { textLines } from '@machineadm/document/printable.ts';
-import { parseVersion, type Version } from '@machineadm/document/program-version.ts';
-import { member } from '@machineadm/document/untyped.ts';
+import { textLines } from '@machineadm/document/text/printable.ts';
+import { parseVersion, type Version } from '@machineadm/document/text/program-version.ts';
+import { member } from '@machineadm/document/values/untyped.ts';
 import { readManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
 import { KubeconfigUnusable, readKubeconfig } from '../../host/cluster/kubeconfig.ts';
 import type { QueryHost } from '../../host/seam/host.ts';

@@ -1,11 +1,11 @@
-import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
 import { componentGates } from '@machineadm/document/kubernetes-releases/component-gates.ts';
 import { type Component, removedFlag } from '@machineadm/document/kubernetes-releases/flags.ts';
 import { kubeadmGate } from '@machineadm/document/kubernetes-releases/kubeadm.ts';
 import { includes } from '@machineadm/document/kubernetes-releases/minor.ts';
 import { KUBELET_CONFIG, KUBELET_FLAGS_ENVIRONMENT } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import { isRecord } from '@machineadm/document/shape.ts';
-import { member } from '@machineadm/document/untyped.ts';
+import { isRecord } from '@machineadm/document/values/shape.ts';
+import { member } from '@machineadm/document/values/untyped.ts';
+import { foreignYaml } from '@machineadm/document/yaml/foreign-yaml.ts';
 import { readManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { manifestPath } from './kept-state.ts';

@@ -1,6 +1,6 @@
 import { oldestKubelet, upgradeStepRefusal } from '@machineadm/document/kubernetes-releases/version-skew.ts';
-import { compareVersions, parseVersion, type Version } from '@machineadm/document/program-version.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { compareVersions, parseVersion, type Version } from '@machineadm/document/text/program-version.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
 import type { ApiCredential } from '../../host/cluster/api-server.ts';
 import type { NodeView } from '../node-client.ts';
 import { allNodes, apiServers, serverVersion } from './cluster.ts';

@@ -1,7 +1,7 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { ADMIN_KUBECONFIG, KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
+import { foreignYaml } from '@machineadm/document/yaml/foreign-yaml.ts';
 import type { Answer, ApiCredential } from '../../host/cluster/api-server.ts';
 import { type ClusterCredential, KubeconfigUnusable, readKubeconfig } from '../../host/cluster/kubeconfig.ts';
 import type { QueryHost } from '../../host/seam/host.ts';

@@ -1,7 +1,7 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { CONTAINERD_CONFIGURATION, UPGRADE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import { listOf, number, object, oneOf, optional, string } from '@machineadm/document/shape.ts';
-import { member } from '@machineadm/document/untyped.ts';
+import { listOf, number, object, oneOf, optional, string } from '@machineadm/document/values/shape.ts';
+import { member } from '@machineadm/document/values/untyped.ts';
 import type { CriWorkloads } from '../../host/cri/queries.ts';
 import { checksummedJson, withChecksum } from '../../host/files/checksum.ts';
 import { type KeptFile, keepFiles, parseKeptFiles, restoreFiles } from '../../host/files/kept-files.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { isRecord } from '@machineadm/document/shape.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { isRecord } from '@machineadm/document/values/shape.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
 import type { ApiCredential } from '../../host/cluster/api-server.ts';
 import { ClusterUnanswered } from './cluster.ts';
 import { askSettled } from './settled.ts';

@@ -1,4 +1,4 @@
-import { member, text } from '@machineadm/document/untyped.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
 import { askEtcd, listMembers } from '../etcd-members.ts';
 import type { EtcdMember } from '../etcd-ownership.ts';
 import { type LocalEtcd, ownMember } from '../local-etcd.ts';

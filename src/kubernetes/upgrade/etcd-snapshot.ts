@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto';
-import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
 import { streamOnce } from '../../host/http/request-once.ts';
 import type { Host } from '../../host/seam/host.ts';
 import type { LocalEtcd } from '../local-etcd.ts';

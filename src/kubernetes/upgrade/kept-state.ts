@@ -1,5 +1,5 @@
 import { dirname, resolve } from 'node:path/posix';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import {
   KUBEADM_PODS,
   KUBELET_CONFIG,
@@ -8,7 +8,7 @@ import {
   STATIC_PODS_DIRECTORY,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { CONTAINERD_CONFIGURATION, UPGRADE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import { isRecord, listOf, number, object, optional, string } from '@machineadm/document/shape.ts';
+import { isRecord, listOf, number, object, optional, string } from '@machineadm/document/values/shape.ts';
 import { checksummedJson, withChecksum } from '../../host/files/checksum.ts';
 import { type KeptFile, keepFiles, parseKeptFiles } from '../../host/files/kept-files.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';

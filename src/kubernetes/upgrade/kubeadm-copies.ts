@@ -1,5 +1,5 @@
 import { UPGRADE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import { listOf, object, optional, string } from '@machineadm/document/shape.ts';
+import { listOf, object, optional, string } from '@machineadm/document/values/shape.ts';
 import { checksummedJson, withChecksum } from '../../host/files/checksum.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 

@@ -1,9 +1,9 @@
-import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
 import { PATCH_TARGETS } from '@machineadm/document/kubernetes-releases/kubeadm.ts';
 import { includes } from '@machineadm/document/kubernetes-releases/minor.ts';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { RUN_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import type { Version } from '@machineadm/document/program-version.ts';
+import type { Version } from '@machineadm/document/text/program-version.ts';
 import { evaluateUpgrade, type OutputLine } from '@machineadm/kubeadm/output.ts';
 import { patches } from '@machineadm/kubeadm/patches.ts';
 import { Problems } from '@machineadm/kubeadm/problems.ts';

@@ -1,7 +1,7 @@
-import { errorMessage } from '@machineadm/document/errors.ts';
-import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import { member } from '@machineadm/document/untyped.ts';
+import { member } from '@machineadm/document/values/untyped.ts';
+import { foreignYaml } from '@machineadm/document/yaml/foreign-yaml.ts';
 import { requestOnce } from '../../host/http/request-once.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 

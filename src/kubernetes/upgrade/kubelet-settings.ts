@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
-import { foreignYaml, QUIET } from '@machineadm/document/foreign-yaml.ts';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import { KUBELET_CONFIG, KUBELET_FLAGS_ENVIRONMENT } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import { isRecord } from '@machineadm/document/shape.ts';
-import { parseGoDuration } from '@machineadm/document/units.ts';
+import { parseGoDuration } from '@machineadm/document/text/units.ts';
+import { isRecord } from '@machineadm/document/values/shape.ts';
+import { foreignYaml, QUIET } from '@machineadm/document/yaml/foreign-yaml.ts';
 import { kubeletArguments } from '@machineadm/kubeadm/arguments.ts';
 import { Problems } from '@machineadm/kubeadm/problems.ts';
 import type { QueryHost } from '../../host/seam/host.ts';

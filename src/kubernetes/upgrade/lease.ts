@@ -1,5 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
 import type { ApiCredential } from '../../host/cluster/api-server.ts';
 import { askSettled } from './settled.ts';
 

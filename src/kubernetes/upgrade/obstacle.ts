@@ -1,5 +1,5 @@
-import type { Evidence } from '@machineadm/document/errors.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
+import type { Evidence } from '@machineadm/document/outcomes/errors.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 
 /** Why a node cannot be upgraded now; a `warning` refuses nothing, `skipped` could not be checked. */
 export interface UpgradeObstacle {

@@ -1,8 +1,8 @@
-import { errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
+import { errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { staticPodPath } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import type { Version } from '@machineadm/document/program-version.ts';
-import { isRecord } from '@machineadm/document/shape.ts';
+import type { Version } from '@machineadm/document/text/program-version.ts';
+import { isRecord } from '@machineadm/document/values/shape.ts';
 import { reconfiguration } from '@machineadm/kubeadm/api-server/cluster-configuration.ts';
 import {
   API_SERVER_MANIFEST,

@@ -1,8 +1,8 @@
-import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
-import { QUIET } from '@machineadm/document/foreign-yaml.ts';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { type KubeadmPod, staticPodPath } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import type { Version } from '@machineadm/document/program-version.ts';
+import type { Version } from '@machineadm/document/text/program-version.ts';
+import { QUIET } from '@machineadm/document/yaml/foreign-yaml.ts';
 import { reconfiguration } from '@machineadm/kubeadm/api-server/cluster-configuration.ts';
 import { API_SERVER_MANIFEST, isSamePod, readManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
 import type { RequestedNames } from '@machineadm/kubeadm/components.ts';

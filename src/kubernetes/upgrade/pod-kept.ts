@@ -1,7 +1,7 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { type KubeadmPod, staticPodPath } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { UPGRADE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import { isRecord, listOf, object, string } from '@machineadm/document/shape.ts';
+import { isRecord, listOf, object, string } from '@machineadm/document/values/shape.ts';
 import { checksummedJson, withChecksum } from '../../host/files/checksum.ts';
 import { type KeptFile, keepFiles, parseKeptFiles, restoreFiles } from '../../host/files/kept-files.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';

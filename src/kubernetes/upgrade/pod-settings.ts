@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import { KUBEADM_PODS, type KubeadmPod, staticPodPath } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import { member, strings, text } from '@machineadm/document/untyped.ts';
+import { member, strings, text } from '@machineadm/document/values/untyped.ts';
+import { foreignYaml } from '@machineadm/document/yaml/foreign-yaml.ts';
 import { sectionOf } from '@machineadm/kubeadm/api-server/cluster-configuration.ts';
 import { componentModel, type RequestedNames } from '@machineadm/kubeadm/components.ts';
 import type { QueryHost } from '../../host/seam/host.ts';

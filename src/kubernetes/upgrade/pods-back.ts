@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
 import type { ApiCredential } from '../../host/cluster/api-server.ts';
 import { controllerOf, isStatic, nameOf, podsOf } from './drain.ts';
 

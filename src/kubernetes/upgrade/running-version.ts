@@ -1,6 +1,6 @@
-import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
 import { STATIC_PODS_DIRECTORY } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
+import { foreignYaml } from '@machineadm/document/yaml/foreign-yaml.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 
 /** The components whose images have the version of Kubernetes, in the order in which kubeadm replaces them (constants.go). */

@@ -1,4 +1,4 @@
-import { errorMessage } from '@machineadm/document/errors.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import { KUBELET_CONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { CONTAINERD_CONFIGURATION } from '@machineadm/document/ownership/paths.ts';
 import type { KeptFile } from '../../host/files/kept-files.ts';

@@ -1,4 +1,4 @@
-import type { SinkTlsModel } from '@machineadm/document/model.ts';
+import type { SinkTlsModel } from '@machineadm/document/model/index.ts';
 import { agentProxy, createHttpClient } from '../../host/http/client.ts';
 import type { Host } from '../../host/seam/host.ts';
 import type { HttpClient } from '../../host/seam/http.ts';

@@ -1,6 +1,6 @@
-import { errorMessage } from '@machineadm/document/errors.ts';
-import type { LocalSinkModel } from '@machineadm/document/model.ts';
-import { redact } from '@machineadm/document/redaction.ts';
+import type { LocalSinkModel } from '@machineadm/document/model/index.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import type { ReportEvent } from '@machineadm/status/event.ts';
 import type { Moment } from '@machineadm/status/run-state.ts';
 import type { SinkReport } from '@machineadm/status/status.ts';

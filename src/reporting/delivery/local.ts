@@ -1,5 +1,5 @@
-import { errorMessage } from '@machineadm/document/errors.ts';
-import type { LocalSinkModel } from '@machineadm/document/model.ts';
+import type { LocalSinkModel } from '@machineadm/document/model/index.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import type { RunEvent } from '@machineadm/status/status.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { withTimeout } from '../../host/time/timeout.ts';

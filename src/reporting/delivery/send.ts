@@ -1,6 +1,6 @@
-import { errorMessage } from '@machineadm/document/errors.ts';
-import { redact } from '@machineadm/document/redaction.ts';
-import { Secret } from '@machineadm/document/secret.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { loadSigner } from '../../host/cloud/aws-signature.ts';
 import { loadUndici } from '../../host/http/undici.ts';
 import { openHost } from '../../host/index.ts';

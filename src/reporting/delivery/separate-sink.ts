@@ -1,8 +1,8 @@
-import { errorMessage } from '@machineadm/document/errors.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import { KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import type { SecretSource, SecretValue } from '@machineadm/document/secret.ts';
-import { secretsIn } from '@machineadm/document/secret-values.ts';
-import { isRecord } from '@machineadm/document/shape.ts';
+import type { SecretSource, SecretValue } from '@machineadm/document/secrets/secret.ts';
+import { secretsIn } from '@machineadm/document/secrets/secret-values.ts';
+import { isRecord } from '@machineadm/document/values/shape.ts';
 import type { ReportEvent } from '@machineadm/status/event.ts';
 import { KubeconfigUnusable, readKubeconfig } from '../../host/cluster/kubeconfig.ts';
 import { openQueryHost } from '../../host/index.ts';

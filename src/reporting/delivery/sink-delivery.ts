@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errorMessage } from '@machineadm/document/errors.ts';
-import { oneLine } from '@machineadm/document/printable.ts';
-import { redact } from '@machineadm/document/redaction.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
+import { oneLine } from '@machineadm/document/text/printable.ts';
 import { type ReportEvent, truncateEvent } from '@machineadm/status/event.ts';
 import { TimedOut, withTimeout } from '../../host/time/timeout.ts';
 import type { DeliveryContext, DeliveryResult, RemoteSink } from '../remote/remote-sink.ts';

@@ -1,4 +1,4 @@
-import { omitUndefined } from '@machineadm/document/defined.ts';
+import { omitUndefined } from '@machineadm/document/values/defined.ts';
 import type { ReportEvent } from '@machineadm/status/event.ts';
 
 /**

@@ -1,5 +1,5 @@
-import type { AWSBucketModel, AWSSinkModel } from '@machineadm/document/model.ts';
-import { stringAt } from '@machineadm/document/untyped.ts';
+import type { AWSBucketModel, AWSSinkModel } from '@machineadm/document/model/index.ts';
+import { stringAt } from '@machineadm/document/values/untyped.ts';
 import { eventLine, type ReportEvent, SIZE_CLASSES, sizeOf, truncateEvent } from '@machineadm/status/event.ts';
 import { type AwsRequest, awsDomain } from '../../host/cloud/aws-signature.ts';
 import { attributesOf } from './attributes.ts';

@@ -1,4 +1,4 @@
-import type { AWSSinkModel } from '@machineadm/document/model.ts';
+import type { AWSSinkModel } from '@machineadm/document/model/index.ts';
 import { SIZE_CLASSES } from '@machineadm/status/event.ts';
 import {
   type AwsCredentials,

@@ -1,4 +1,4 @@
-import type { AzureSinkModel } from '@machineadm/document/model.ts';
+import type { AzureSinkModel } from '@machineadm/document/model/index.ts';
 import type { ReportEvent } from '@machineadm/status/event.ts';
 import { MetadataService } from '../../host/cloud/metadata-service.ts';
 import type { HttpRequest } from '../../host/seam/http.ts';

@@ -1,6 +1,6 @@
-import type { ExecSinkModel } from '@machineadm/document/model.ts';
-import { lastLine } from '@machineadm/document/printable.ts';
-import { redact } from '@machineadm/document/redaction.ts';
+import type { ExecSinkModel } from '@machineadm/document/model/index.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
+import { lastLine } from '@machineadm/document/text/printable.ts';
 import { SIZE_CLASSES } from '@machineadm/status/event.ts';
 import type { DeliveryResult, RemoteSink } from './remote-sink.ts';
 

@@ -1,4 +1,4 @@
-import type { GCPSinkModel } from '@machineadm/document/model.ts';
+import type { GCPSinkModel } from '@machineadm/document/model/index.ts';
 import { type ReportEvent, SIZE_CLASSES } from '@machineadm/status/event.ts';
 import { MetadataService } from '../../host/cloud/metadata-service.ts';
 import { attributesOf } from './attributes.ts';

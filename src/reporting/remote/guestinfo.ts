@@ -1,7 +1,7 @@
-import type { Failure } from '@machineadm/document/errors.ts';
-import { lastLine } from '@machineadm/document/printable.ts';
-import { REASONS } from '@machineadm/document/reasons.ts';
-import { redact } from '@machineadm/document/redaction.ts';
+import type { Failure } from '@machineadm/document/outcomes/errors.ts';
+import { REASONS } from '@machineadm/document/outcomes/reasons.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
+import { lastLine } from '@machineadm/document/text/printable.ts';
 import type { ReportEvent } from '@machineadm/status/event.ts';
 import type { CommandResult } from '../../host/seam/host.ts';
 import type { DeliveryContext, DeliveryResult, RemoteSink } from './remote-sink.ts';

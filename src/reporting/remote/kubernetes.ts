@@ -1,6 +1,6 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { loadYaml } from '@machineadm/document/foreign-yaml.ts';
-import type { ClusterAccess, KubernetesSinkModel } from '@machineadm/document/model.ts';
+import type { ClusterAccess, KubernetesSinkModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { loadYaml } from '@machineadm/document/yaml/foreign-yaml.ts';
 import { type ApiCredential, askApiServer } from '../../host/cluster/api-server.ts';
 import { KubeconfigUnusable, parseKubeconfig } from '../../host/cluster/kubeconfig.ts';
 import { configMapPatch, REPORT_BYTES } from './apply-patch.ts';

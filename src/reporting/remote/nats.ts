@@ -1,6 +1,6 @@
-import { omitUndefined } from '@machineadm/document/defined.ts';
-import { errorMessage } from '@machineadm/document/errors.ts';
-import type { NATSCredentials, NATSServer, NATSSinkModel } from '@machineadm/document/model.ts';
+import type { NATSCredentials, NATSServer, NATSSinkModel } from '@machineadm/document/model/index.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
+import { omitUndefined } from '@machineadm/document/values/defined.ts';
 import { type ReportEvent, SIZE_CLASSES, sizeOf, truncateEvent } from '@machineadm/status/event.ts';
 import type { Authenticator, NatsConnection, TlsOptions } from '@nats-io/transport-node';
 import { trustedRoots } from '../../host/http/trusted-roots.ts';

@@ -1,6 +1,6 @@
-import { loadYaml } from '@machineadm/document/foreign-yaml.ts';
-import type { NodeSinkModel } from '@machineadm/document/model.ts';
+import type { NodeSinkModel } from '@machineadm/document/model/index.ts';
 import { KUBELET_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
+import { loadYaml } from '@machineadm/document/yaml/foreign-yaml.ts';
 import { SIZE_CLASSES } from '@machineadm/status/event.ts';
 import { askApiServer } from '../../host/cluster/api-server.ts';
 import { KubeconfigUnusable, readKubeconfig } from '../../host/cluster/kubeconfig.ts';

@@ -1,4 +1,4 @@
-import type { OTLPSinkModel } from '@machineadm/document/model.ts';
+import type { OTLPSinkModel } from '@machineadm/document/model/index.ts';
 import { SIZE_CLASSES } from '@machineadm/status/event.ts';
 import { type Exchange, exchange, jsonOf } from './http-exchange.ts';
 import { traceOf } from './otlp-trace.ts';

@@ -1,4 +1,4 @@
-import type { LocalSinkModel, RemoteSinkModel, SinkModel } from '@machineadm/document/model.ts';
+import type { LocalSinkModel, RemoteSinkModel, SinkModel } from '@machineadm/document/model/index.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import type { RemoteSink } from './remote-sink.ts';
 

@@ -1,5 +1,5 @@
-import type { SinkTlsModel } from '@machineadm/document/model.ts';
-import type { Secret, SecretValue } from '@machineadm/document/secret.ts';
+import type { SinkTlsModel } from '@machineadm/document/model/index.ts';
+import type { Secret, SecretValue } from '@machineadm/document/secrets/secret.ts';
 import type { ReportEvent } from '@machineadm/status/event.ts';
 import type { Moment } from '@machineadm/status/run-state.ts';
 import type { Host } from '../../host/seam/host.ts';

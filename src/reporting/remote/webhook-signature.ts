@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { Secret } from '@machineadm/document/secret.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import type { Secret } from '@machineadm/document/secrets/secret.ts';
 
 /** The prefix of a Standard Webhooks secret, which is not part of the key. */
 const PREFIX = /^whsec_/;

@@ -1,5 +1,5 @@
-import type { WebhookSinkModel } from '@machineadm/document/model.ts';
-import type { Secret } from '@machineadm/document/secret.ts';
+import type { WebhookSinkModel } from '@machineadm/document/model/index.ts';
+import type { Secret } from '@machineadm/document/secrets/secret.ts';
 import { type ReportEvent, SIZE_CLASSES, sizeOf, truncateEvent } from '@machineadm/status/event.ts';
 import { redactedRequest } from '../../host/http/client.ts';
 import type { HttpAnswer } from '../../host/seam/http.ts';

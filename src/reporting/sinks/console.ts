@@ -1,5 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { oneLine } from '@machineadm/document/printable.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { oneLine } from '@machineadm/document/text/printable.ts';
 import { formatEvent } from '@machineadm/status/progress.ts';
 import { errnoOf } from '../../host/files/file-error.ts';
 import { type ConsoleDevice, openConsole } from '../../host/local-files/console-device.ts';

@@ -1,4 +1,4 @@
-import type { LocalSinkModel } from '@machineadm/document/model.ts';
+import type { LocalSinkModel } from '@machineadm/document/model/index.ts';
 import type { Host } from '../../host/seam/host.ts';
 import type { Sink } from '../sink.ts';
 import { consoleSink } from './console.ts';

@@ -1,5 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { oneLine } from '@machineadm/document/printable.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { oneLine } from '@machineadm/document/text/printable.ts';
 import { entryText, journalEntry, messageId } from '@machineadm/status/journal-entry.ts';
 import type { RunEvent } from '@machineadm/status/status.ts';
 import type { Host } from '../../host/seam/host.ts';

@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream';
-import { oneLine } from '@machineadm/document/printable.ts';
+import { oneLine } from '@machineadm/document/text/printable.ts';
 import type { Host } from '../../host/seam/host.ts';
 
 /**

@@ -1,5 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { oneLine } from '@machineadm/document/printable.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { oneLine } from '@machineadm/document/text/printable.ts';
 import { formatEvent } from '@machineadm/status/progress.ts';
 import type { Host } from '../../host/seam/host.ts';
 import type { Sink } from '../sink.ts';

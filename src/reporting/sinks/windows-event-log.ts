@@ -1,5 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { member } from '@machineadm/document/untyped.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { member } from '@machineadm/document/values/untyped.ts';
 import { entryText, MESSAGE_IDS, type MessageId, messageId } from '@machineadm/status/journal-entry.ts';
 import type { RunEvent } from '@machineadm/status/status.ts';
 import type { Host } from '../../host/seam/host.ts';

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import type { HostModel, LocalSinkModel, RemoteSinkModel } from '@machineadm/document/model.ts';
+import type { HostModel, LocalSinkModel, RemoteSinkModel } from '@machineadm/document/model/index.ts';
 import { RUN_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import type { SecretValue } from '@machineadm/document/secret.ts';
-import { isSecretValue } from '@machineadm/document/secret-values.ts';
-import { isRecord } from '@machineadm/document/shape.ts';
+import type { SecretValue } from '@machineadm/document/secrets/secret.ts';
+import { isSecretValue } from '@machineadm/document/secrets/secret-values.ts';
+import { isRecord } from '@machineadm/document/values/shape.ts';
 import { isRemoteKind } from '../remote/registry.ts';
 
 /** The document's settings for the agent's own requests. */

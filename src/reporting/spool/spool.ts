@@ -1,5 +1,5 @@
 import { RUN_DIRECTORY, STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import { isRecord } from '@machineadm/document/shape.ts';
+import { isRecord } from '@machineadm/document/values/shape.ts';
 import { type ReportEvent, truncateEvent } from '@machineadm/status/event.ts';
 import { isEvent } from '@machineadm/status/shapes.ts';
 import { checksummedJson, withChecksum, withoutChecksum } from '../../host/files/checksum.ts';

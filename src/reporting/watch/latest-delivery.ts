@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { oneLine } from '@machineadm/document/printable.ts';
-import { redact } from '@machineadm/document/redaction.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
+import { oneLine } from '@machineadm/document/text/printable.ts';
 import type { ReportEvent } from '@machineadm/status/event.ts';
 import { pauseMs } from '../delivery/pause.ts';
 import { attempt, type SinkDelivery } from '../delivery/sink-delivery.ts';

@@ -1,5 +1,5 @@
-import { oneLine } from '@machineadm/document/printable.ts';
-import { redactDeep } from '@machineadm/document/redaction.ts';
+import { redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
+import { oneLine } from '@machineadm/document/text/printable.ts';
 import type { ReportCondition, ReportEvent } from '@machineadm/status/event.ts';
 import type { Moment } from '@machineadm/status/run-state.ts';
 

@@ -1,4 +1,4 @@
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
 import { authorizedKeysPath, CONTAINERD_CONFIGURATION, isCriticalPath } from '@machineadm/document/ownership/paths.ts';
 import { readAccounts } from '../../accounts/databases.ts';
@@ -142,7 +142,7 @@ export function claimed(host: QueryHost, model: Model): (path: string) => Promis
 
 async function claimedPaths(host: QueryHost, model: Model): Promise<ReadonlySet<string>> {
   // Loaded here: it brings the schema library, which commands that read no document do without.
-  const { claimsOf } = await import('@machineadm/document/ownership/claims.ts');
+  const { claimsOf } = await import('@machineadm/document/claims/index.ts');
   const claims = claimsOf(model).filter(({ step }) => step !== 'removals');
   const { users } = await readAccounts(host);
   const homes = model.host.users.flatMap(({ name }) => users.get(name)?.home ?? []);

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import type { AbsentModel, Model } from '@machineadm/document/model.ts';
+import type { AbsentModel, Model } from '@machineadm/document/model/index.ts';
 import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
 import { isCriticalPath } from '@machineadm/document/ownership/paths.ts';
 import { rebuildTrust } from '../../features/certificate-authorities/stores.ts';

@@ -1,5 +1,5 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { AbsentNameModel, MountModel } from '@machineadm/document/model.ts';
+import type { AbsentNameModel, MountModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { FSTAB, sudoersPath, unitPath } from '@machineadm/document/ownership/paths.ts';
 import { readAccounts } from '../../accounts/databases.ts';
 import { changeAccount, missingTools } from '../../accounts/tools.ts';

@@ -1,4 +1,4 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { Host } from '../../host/seam/host.ts';
 import { partsOf } from '../../host/seam/resource.ts';
 import type { Execution } from '../../step/index.ts';

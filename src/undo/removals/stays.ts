@@ -1,4 +1,4 @@
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { partsOf, type Resource } from '../../host/seam/resource.ts';
 import type { ChangedByStep, StepsById } from '../../step/feature-step.ts';
 import type { FollowUp, StepRecord } from '../../step/index.ts';

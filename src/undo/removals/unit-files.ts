@@ -1,4 +1,4 @@
-import type { ServiceModel } from '@machineadm/document/model.ts';
+import type { ServiceModel } from '@machineadm/document/model/index.ts';
 import { OWN_FILE_PREFIX, TRUST_STORES, UNIT_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import type { Host } from '../../host/seam/host.ts';
 import type { FollowUp } from '../../step/index.ts';

@@ -1,6 +1,6 @@
-import { type Evidence, errorMessage, MachineadmError } from '@machineadm/document/errors.ts';
+import { type Evidence, errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { HOOKS_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import { redact } from '@machineadm/document/redaction.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import { leaveDomain } from '../../features/active-directory/leave.ts';
 import { removeKubeadmConfig } from '../../features/kubeadm/wipe.ts';
 import type { Host } from '../../host/seam/host.ts';

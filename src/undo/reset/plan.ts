@@ -5,7 +5,7 @@ import {
   STATIC_PODS_DIRECTORY,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { HOOKS_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
 import { describeLeave, type LeaveOrder, leaveOrder } from '../../features/active-directory/leave.ts';
 import { resetCommand } from '../../features/exec-bootstrapper/reset-command.ts';
 import { sentinelPath } from '../../features/sentinel/file.ts';

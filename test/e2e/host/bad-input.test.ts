@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { Reason } from '@machineadm/document/reasons.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import { SHARED_SETTINGS } from '../../../scripts/lab/host-changes.ts';
 import { hostDocument, initDocument, merge, newSeeds, toYaml } from '../../support/documents.ts';
 import { AGENT, DOCUMENT, Fleet, LAB, type Node, type Run, told } from '../../support/lab.ts';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Reason } from '@machineadm/document/reasons.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import { newAuthority } from '../../support/api-server.ts';
 import { type DocumentTree, hostDocument, merge, newSeeds } from '../../support/documents.ts';
 import { assertSucceeded, Fleet, LAB, type Node, told } from '../../support/lab.ts';

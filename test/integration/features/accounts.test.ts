@@ -14,8 +14,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { describe, test } from 'node:test';
-import type { UserModel } from '@machineadm/document/model.ts';
-import { Secret } from '@machineadm/document/secret.ts';
+import type { UserModel } from '@machineadm/document/model/index.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { groups } from '../../../src/features/groups/index.ts';
 import { users } from '../../../src/features/users/index.ts';
 import { openHost } from '../../../src/host/index.ts';

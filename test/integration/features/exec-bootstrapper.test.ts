@@ -3,9 +3,9 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, write
 import { dirname, resolve } from 'node:path';
 import { beforeEach, describe, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { loadDocument } from '@machineadm/document/load.ts';
-import type { Model } from '@machineadm/document/model.ts';
+import { loadDocument } from '@machineadm/document/loading/load.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { execBootstrapper } from '../../../src/features/exec-bootstrapper/index.ts';
 import { execReadiness } from '../../../src/features/exec-readiness/index.ts';
 import { files } from '../../../src/features/files/index.ts';

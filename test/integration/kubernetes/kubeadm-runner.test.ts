@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { KubeadmNote } from '@machineadm/kubeadm/output.ts';
 import { linuxHost } from '../../../src/host/machine/linux-host.ts';
 import type { Host } from '../../../src/host/seam/host.ts';

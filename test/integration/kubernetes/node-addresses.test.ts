@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { before, describe, test } from 'node:test';
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { nodeAddresses } from '../../../src/features/node-addresses/index.ts';
 import { gatherFacts, openHost } from '../../../src/host/index.ts';
 import { loaded } from '../../support/document.ts';

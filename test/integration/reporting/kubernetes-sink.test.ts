@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { Secret } from '@machineadm/document/secret.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { type ReportEvent, reportEvent } from '@machineadm/status/event.ts';
 import { parseAllDocuments } from 'yaml';
 import type { ApiCredential } from '../../../src/host/cluster/api-server.ts';

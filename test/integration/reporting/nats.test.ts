@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { NATSSinkModel } from '@machineadm/document/model.ts';
-import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
+import type { NATSSinkModel } from '@machineadm/document/model/index.ts';
+import { Secret, type SecretValue } from '@machineadm/document/secrets/secret.ts';
 import { sizeOf } from '@machineadm/status/event.ts';
 import { credsAuthenticator, nkeyAuthenticator, nkeys, type TlsOptions } from '@nats-io/transport-node';
 import { natsSink } from '../../../src/reporting/remote/nats.ts';

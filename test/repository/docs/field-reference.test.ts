@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
-import { jsonSchema } from '@machineadm/document/json-schema.ts';
-import { REASONS } from '@machineadm/document/reasons.ts';
+import { REASONS } from '@machineadm/document/outcomes/reasons.ts';
+import { jsonSchema } from '@machineadm/document/versions/json-schema.ts';
 import { OUTPUT_KINDS } from '../../../src/cli/output-kinds.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');

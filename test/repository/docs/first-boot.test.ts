@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
-import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
-import { REASONS } from '@machineadm/document/reasons.ts';
+import { formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
+import { REASONS } from '@machineadm/document/outcomes/reasons.ts';
 import { parse } from 'yaml';
 import { load } from '../../support/document.ts';
 

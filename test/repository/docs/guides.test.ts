@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
-import { REASONS } from '@machineadm/document/reasons.ts';
+import { REASONS } from '@machineadm/document/outcomes/reasons.ts';
 import { CATALOGUE } from '@machineadm/failures/catalogue.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');

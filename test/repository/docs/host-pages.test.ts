@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
-import { REASONS } from '@machineadm/document/reasons.ts';
+import { formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
+import { REASONS } from '@machineadm/document/outcomes/reasons.ts';
 import { load } from '../../support/document.ts';
 
 describe('the pages about the host', () => {

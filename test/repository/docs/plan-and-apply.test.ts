@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { chmodSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { REASONS } from '@machineadm/document/reasons.ts';
+import { REASONS } from '@machineadm/document/outcomes/reasons.ts';
 import { stepsFor } from '../../../src/pipeline/pipeline.ts';
 import { APPLY_FAILURES, OF_APPLY, planAndApplyPage } from '../../support/apply-failures/index.ts';
 import { SITUATIONS } from '../../support/apply-failures/situations.ts';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
-import { EXIT_CODES } from '@machineadm/document/exit-codes.ts';
-import { REASONS, type Reason } from '@machineadm/document/reasons.ts';
+import { EXIT_CODES } from '@machineadm/document/outcomes/exit-codes.ts';
+import { REASONS, type Reason } from '@machineadm/document/outcomes/reasons.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');

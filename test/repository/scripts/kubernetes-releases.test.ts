@@ -10,7 +10,7 @@ import {
 } from '@machineadm/document/kubernetes-releases/component-gates.ts';
 import { companionTags } from '@machineadm/document/kubernetes-releases/images.ts';
 import { kubeadmGates } from '@machineadm/document/kubernetes-releases/kubeadm.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { differences, gateLines, refreshed } from '../../../scripts/kubernetes-releases.ts';
 
 const CONSTANTS = 'cmd/kubeadm/app/constants/constants.go';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { ContainerdModel, RegistryModel } from '@machineadm/document/model.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
-import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
+import type { ContainerdModel, RegistryModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
+import { Secret, type SecretValue } from '@machineadm/document/secrets/secret.ts';
 import { containerdStep } from '../../../src/features/containerd/index.ts';
 import { registries as registriesStep } from '../../../src/features/registries/index.ts';
 import { gatherFacts, openHost } from '../../../src/host/index.ts';

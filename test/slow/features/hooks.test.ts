@@ -5,9 +5,9 @@ import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { resolve } from 'node:path';
 import { afterEach, describe, test } from 'node:test';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { HookGroup } from '@machineadm/document/model.ts';
-import { Secret } from '@machineadm/document/secret.ts';
+import type { HookGroup } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { afterBootstrapHooks, earlyHooks } from '../../../src/features/hooks/index.ts';
 import { openHost } from '../../../src/host/index.ts';
 import type { Command } from '../../../src/host/seam/host.ts';

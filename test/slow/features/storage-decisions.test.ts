@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import type { Model, StorageModel } from '@machineadm/document/model.ts';
+import type { Model, StorageModel } from '@machineadm/document/model/index.ts';
 import { disks } from '../../../src/features/storage/disks.ts';
 import { filesystems } from '../../../src/features/storage/filesystems.ts';
 import { openHost } from '../../../src/host/index.ts';

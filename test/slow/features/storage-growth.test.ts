@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { describe, test } from 'node:test';
-import type { FilesystemModel, StorageModel } from '@machineadm/document/model.ts';
+import type { FilesystemModel, StorageModel } from '@machineadm/document/model/index.ts';
 import { disks } from '../../../src/features/storage/disks.ts';
 import { filesystems } from '../../../src/features/storage/filesystems.ts';
 import { mounts } from '../../../src/features/storage/mounts.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import type { StorageModel } from '@machineadm/document/model.ts';
+import type { StorageModel } from '@machineadm/document/model/index.ts';
 import { disks } from '../../../src/features/storage/disks.ts';
 import { filesystems } from '../../../src/features/storage/filesystems.ts';
 import { mkfsArguments, mkfsProgram } from '../../../src/features/storage/mkfs.ts';

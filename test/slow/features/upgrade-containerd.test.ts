@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { copyFileSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { LAB_DIRECTORY } from '../../../scripts/lab/artefacts.ts';
 import { containerdStep } from '../../../src/features/containerd/index.ts';
 import { endOfFailedUpgrade } from '../../../src/features/upgrade/back.ts';

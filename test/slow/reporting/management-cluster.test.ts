@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { loadDocument } from '@machineadm/document/load.ts';
+import { loadDocument } from '@machineadm/document/loading/load.ts';
 import { type ReportEvent, reportEvent } from '@machineadm/status/event.ts';
 import { parse } from 'yaml';
 import { kubernetesSink } from '../../../src/reporting/remote/kubernetes.ts';

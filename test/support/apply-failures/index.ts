@@ -1,5 +1,5 @@
-import type { ExitName } from '@machineadm/document/exit-codes.ts';
-import { REASONS } from '@machineadm/document/reasons.ts';
+import type { ExitName } from '@machineadm/document/outcomes/exit-codes.ts';
+import { REASONS } from '@machineadm/document/outcomes/reasons.ts';
 import { SITUATIONS } from './situations.ts';
 
 /** The exits of a run that has begun to change the machine. */

@@ -1,4 +1,4 @@
-import type { Reason } from '@machineadm/document/reasons.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import type { DocumentTree, NodeSite } from '../documents.ts';
 
 /** Addresses of the first control planes that are joined: machines are broken side by side, each with a cluster of its own. */

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Reason } from '@machineadm/document/reasons.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import type { DocumentTree } from '../documents.ts';
 import type { Node } from '../lab.ts';
 import { imageOf } from '../lab-release.ts';

@@ -1,5 +1,5 @@
 /** In place of `src/host/processes/lock.ts`. */
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { Lock } from '../../../src/host/processes/lock.ts';
 import { currentMachine } from './current.ts';
 

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { convert, DROPPED } from '@machineadm/convert/index.ts';
-import type { PathSegment } from '@machineadm/document/diagnostics.ts';
+import type { PathSegment } from '@machineadm/document/diagnostics/index.ts';
 import fc from 'fast-check';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import {

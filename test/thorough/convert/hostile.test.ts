@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { renderTemplate } from '@machineadm/convert/go-template.ts';
-import { Expressions, markExpressions } from '@machineadm/convert/jinja.ts';
-import { Report } from '@machineadm/convert/report.ts';
-import { yamlDocuments, yamlValue } from '@machineadm/convert/yaml.ts';
+import { renderTemplate } from '@machineadm/convert/go-template/content.ts';
+import { Report } from '@machineadm/convert/report/report.ts';
+import { Expressions, markExpressions } from '@machineadm/convert/texts/jinja.ts';
+import { yamlDocuments, yamlValue } from '@machineadm/convert/texts/yaml.ts';
 import fc from 'fast-check';
 import { assertLinear } from '../../support/cost.ts';
 

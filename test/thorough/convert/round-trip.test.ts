@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { convert } from '@machineadm/convert/index.ts';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { type RenderedKubeadm, renderKubeadm } from '@machineadm/kubeadm/index.ts';
 import fc from 'fast-check';
 import { stringify } from 'yaml';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { CATALOGUE } from '@machineadm/failures/catalogue.ts';
 import { classify } from '@machineadm/failures/classify.ts';
 import { verdict } from '@machineadm/failures/verdict.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { DOCUMENT_VERSIONS } from '@machineadm/document/index.ts';
-import { jsonSchema } from '@machineadm/document/json-schema.ts';
+import { jsonSchema } from '@machineadm/document/versions/json-schema.ts';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { RE2JS } from 're2js';
 import { fieldReference } from '../../../scripts/generate/document-schema/fields.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ProblemCode } from '@machineadm/document/diagnostics.ts';
-import { jsonSchema } from '@machineadm/document/json-schema.ts';
-import { loadDocument } from '@machineadm/document/load.ts';
+import type { ProblemCode } from '@machineadm/document/diagnostics/index.ts';
+import { loadDocument } from '@machineadm/document/loading/load.ts';
+import { jsonSchema } from '@machineadm/document/versions/json-schema.ts';
 import fc from 'fast-check';
 import { publishedSchema } from '../../support/published-schema.ts';
 import { changedDocuments } from '../../support/schema-arbitrary.ts';

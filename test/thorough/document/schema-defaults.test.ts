@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
-import { jsonSchema } from '@machineadm/document/json-schema.ts';
-import { loadDocument } from '@machineadm/document/load.ts';
-import type { Model } from '@machineadm/document/model.ts';
+import { loadDocument } from '@machineadm/document/loading/load.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
+import { jsonSchema } from '@machineadm/document/versions/json-schema.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 type Value = Readonly<Record<string, unknown>>;

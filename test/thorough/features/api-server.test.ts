@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ApiServerFilesModel, Argument, KubernetesModel, Model } from '@machineadm/document/model.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
-import type { SecretValue } from '@machineadm/document/secret.ts';
+import type { ApiServerFilesModel, Argument, KubernetesModel, Model } from '@machineadm/document/model/index.ts';
+import type { SecretValue } from '@machineadm/document/secrets/secret.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { apiServerComponent } from '@machineadm/kubeadm/api-server-component.ts';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { apiServer } from '../../../src/features/api-server/index.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import type { Facts } from '../../../src/host/seam/facts.ts';
 import type { QueryHost } from '../../../src/host/seam/host.ts';
 import { afterRecord, newJournalState } from '../../../src/pipeline/journal.ts';

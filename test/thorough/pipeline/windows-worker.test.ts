@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
+import type { KubernetesModel, Model } from '@machineadm/document/model/index.ts';
 import { afterRecord, newJournalState } from '../../../src/pipeline/journal.ts';
 import { planSteps } from '../../../src/pipeline/plan.ts';
 import { domainStep, joins, PASSWORD } from '../../support/windows-domain.ts';

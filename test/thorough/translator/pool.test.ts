@@ -5,10 +5,10 @@ import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { FairQueue } from '@machineadm/translator/conversions/fair-queue.ts';
 import { conversionPool } from '@machineadm/translator/conversions/pool.ts';
-import { Kept } from '@machineadm/translator/kept.ts';
+import { Kept } from '@machineadm/translator/handover/kept.ts';
 import { goldenUserData } from '../../support/capi.ts';
 
-const MAIN = resolve(import.meta.dirname, '../../../packages/translator/src/conversions/main.ts');
+const MAIN = resolve(import.meta.dirname, '../../../packages/translator/src/worker/main.ts');
 const NEVER = new AbortController().signal;
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 const LONG = 600_000;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { DeviceIdentity, DeviceSelector } from '@machineadm/document/model.ts';
+import type { DeviceIdentity, DeviceSelector } from '@machineadm/document/model/index.ts';
 import { describeDevice, findDevice } from '../../../src/block-devices/device.ts';
 import { parseWipefs, readContents } from '../../../src/block-devices/signatures.ts';
 import { waitForDevice } from '../../../src/features/storage/wait.ts';

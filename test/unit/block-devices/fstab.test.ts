@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { mountOrder } from '@machineadm/document/host-parts/mount-order.ts';
-import type { DeviceMount, MountModel } from '@machineadm/document/model.ts';
+import type { DeviceMount, MountModel } from '@machineadm/document/model/index.ts';
 import { entryLine, type FstabEntry, foreignSources, ownEntry, withEntry } from '../../../src/block-devices/fstab.ts';
 import { fstabOptions, missingOptions } from '../../../src/block-devices/mount-options.ts';
 

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { decodeSource } from '@machineadm/document/decode.ts';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { decodeSource } from '@machineadm/document/encodings/decode.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import {
   CARRIERS,
   type CarrierName,

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { generateKeyPairSync, hash } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { type DownloadScript, renderDownloadScript } from '@machineadm/user-data/download-script.ts';
 import { newKey, otherForms } from '../../support/release.ts';
 

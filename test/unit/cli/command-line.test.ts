@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { EXIT_CODES } from '@machineadm/document/exit-codes.ts';
+import { EXIT_CODES } from '@machineadm/document/outcomes/exit-codes.ts';
 import type { Command } from 'commander';
 import { parseAllDocuments } from 'yaml';
 import { createProgram } from '../../../src/commands/index.ts';

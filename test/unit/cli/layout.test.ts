@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
-import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
+import { formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
 import type { Verdict } from '@machineadm/failures/verdict.ts';
 import { formatStatus, formatSummary } from '@machineadm/status/progress.ts';
 import { summaryOf } from '@machineadm/status/summary.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { readSavedLog } from '@machineadm/failures/saved-log.ts';
 import { verdict } from '@machineadm/failures/verdict.ts';
 import { formatChecklist } from '@machineadm/status/checklist.ts';

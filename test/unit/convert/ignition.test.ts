@@ -4,7 +4,7 @@ import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { hookReasonIn } from '@machineadm/document/hook-reasons.ts';
+import { hookReasonIn } from '@machineadm/document/outcomes/hook-reasons.ts';
 import { parse, stringify } from 'yaml';
 import { codesOf, converting } from '../../support/capi.ts';
 

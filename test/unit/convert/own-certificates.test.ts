@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { convert } from '@machineadm/convert/index.ts';
-import { EXAMPLE_CERTIFICATE } from '@machineadm/document/sections/certificates.ts';
+import { EXAMPLE_CERTIFICATE } from '@machineadm/document/fields/certificates.ts';
 import { parse, stringify } from 'yaml';
 import { goldenUserData } from '../../support/capi.ts';
 

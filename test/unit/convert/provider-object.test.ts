@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { loadDocument } from '@machineadm/document/load.ts';
+import { loadDocument } from '@machineadm/document/loading/load.ts';
 import { configOf } from '@machineadm/translator/provider/objects.ts';
 import { checkDocument, renderDocument } from '@machineadm/translator/provider/render.ts';
 import { parse, parseAllDocuments, stringify } from 'yaml';

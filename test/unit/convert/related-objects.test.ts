@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ConvertOptions, RelatedFacts } from '@machineadm/convert/conversion.ts';
-import type { InputObject } from '@machineadm/convert/inputs.ts';
-import { relatedObjectsOf } from '@machineadm/convert/related-objects.ts';
-import { Relations } from '@machineadm/convert/relations.ts';
-import { Report } from '@machineadm/convert/report.ts';
+import { relatedObjectsOf } from '@machineadm/convert/cluster-class/related-objects.ts';
+import type { ConvertOptions, RelatedFacts } from '@machineadm/convert/inputs/conversion.ts';
+import type { InputObject } from '@machineadm/convert/inputs/input.ts';
+import { Relations } from '@machineadm/convert/relations/relations.ts';
+import { Report } from '@machineadm/convert/report/report.ts';
 
 type Value = Readonly<Record<string, unknown>>;
 

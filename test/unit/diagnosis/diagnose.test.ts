@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { Secret } from '@machineadm/document/secret.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { parseJournalLine } from '@machineadm/failures/journal-entry.ts';
 import { failureOf } from '@machineadm/failures/verdict.ts';
 import { collect } from '../../../src/diagnosis/collect.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type Failure, MachineadmError } from '@machineadm/document/errors.ts';
-import { REASONS, type Reason } from '@machineadm/document/reasons.ts';
+import { type Failure, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { REASONS, type Reason } from '@machineadm/document/outcomes/reasons.ts';
 import type { ObservedLine } from '@machineadm/failures/classify.ts';
 import { failureOf, type Verdict, verdict } from '@machineadm/failures/verdict.ts';
 import { formatFailure } from '@machineadm/status/progress.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
+import { Secret, type SecretValue } from '@machineadm/document/secrets/secret.ts';
 import { auditResidue } from '../../../src/diagnosis/residue.ts';
 import { isSearchable, searchBytes } from '../../../src/diagnosis/residue-search.ts';
 import { assertLinear } from '../../support/cost.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import type { ObservedLine } from '@machineadm/failures/classify.ts';
 import { type CollectContext, collect } from '../../../src/diagnosis/collect.ts';
 import { verdictOn } from '../../../src/diagnosis/index.ts';

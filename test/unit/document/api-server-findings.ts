@@ -1,5 +1,5 @@
-import type { Finding } from '@machineadm/document/diagnostics.ts';
-import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
+import type { Finding } from '@machineadm/document/diagnostics/index.ts';
+import { Secret, type SecretValue } from '@machineadm/document/secrets/secret.ts';
 
 /** Findings with all that they say: path below the API server, message, hint, code. */
 export type Told = readonly (readonly [

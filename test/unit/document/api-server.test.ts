@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import { loaded, problemsOf } from '../../support/document.ts';
 
 const KEY = Buffer.alloc(32, 7).toString('base64');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ContainerdModel } from '@machineadm/document/model.ts';
-import { documentSecrets } from '@machineadm/document/secrets-of.ts';
+import { documentSecrets } from '@machineadm/document/loading/secrets-of.ts';
+import type { ContainerdModel } from '@machineadm/document/model/index.ts';
 import { containerdModel, registryEndpoint, runtimeModel } from '../../support/containerd-model.ts';
 import { load, loaded, problemsOf } from '../../support/document.ts';
 

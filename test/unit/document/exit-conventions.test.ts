@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { conventionalExitCode, EXIT_CODES, EXIT_CONVENTIONS } from '@machineadm/document/exit-codes.ts';
+import { conventionalExitCode, EXIT_CODES, EXIT_CONVENTIONS } from '@machineadm/document/outcomes/exit-codes.ts';
 import { conventionIn } from '../../../src/cli/options.ts';
 
 const codes = Object.values(EXIT_CODES).map(({ code }) => code);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { formatDiagnostic, formatWarning } from '@machineadm/document/diagnostics.ts';
+import { formatDiagnostic, formatWarning } from '@machineadm/document/diagnostics/index.ts';
 import { load, loaded, problemsOf } from '../../support/document.ts';
 
 const init = (more: string, version = 'v1.35.2'): string =>

@@ -16,7 +16,7 @@ import { FEATURES } from '@machineadm/document/kubernetes-releases/features.ts';
 import { PROXY_MODES, REMOVED_FLAGS } from '@machineadm/document/kubernetes-releases/flags.ts';
 import { NEWEST_KNOWN_MINOR, OLDEST_MINOR } from '@machineadm/document/kubernetes-releases/minor.ts';
 import { sourceURL, TABLE_SOURCES } from '@machineadm/document/kubernetes-releases/sources.ts';
-import { parseVersion, type Version } from '@machineadm/document/program-version.ts';
+import { parseVersion, type Version } from '@machineadm/document/text/program-version.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 const TABLES = 'packages/document/src/kubernetes-releases';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
+import { formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
 import { loaded, problemsOf } from '../../support/document.ts';
 
 const warningsOf = async (body: string) => (await loaded(body)).warnings.map(formatDiagnostic);

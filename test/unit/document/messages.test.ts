@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { foreignFields } from '@machineadm/document/foreign-fields.ts';
-import { jsonSchema } from '@machineadm/document/json-schema.ts';
-import { isPlainWord, quoted } from '@machineadm/document/quotable.ts';
-import { SchemaFields } from '@machineadm/document/schema-fields.ts';
+import { foreignFields } from '@machineadm/document/diagnostics/foreign-fields.ts';
+import { SchemaFields } from '@machineadm/document/schema/published-fields.ts';
+import { isPlainWord, quoted } from '@machineadm/document/text/quotable.ts';
+import { jsonSchema } from '@machineadm/document/versions/json-schema.ts';
 import { problemsOf } from '../../support/document.ts';
 
 /** A body, and its only problem without the place. */

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
-import { exampleDocument } from '@machineadm/document/example.ts';
-import { loadDocument } from '@machineadm/document/load.ts';
+import { formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
+import { loadDocument } from '@machineadm/document/loading/load.ts';
+import { exampleDocument } from '@machineadm/document/versions/example.ts';
 import { parse } from 'yaml';
 import * as z from 'zod';
 

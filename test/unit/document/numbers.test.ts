@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
-import { redactDeep } from '@machineadm/document/redaction.ts';
-import { toPlain } from '@machineadm/document/tree.ts';
-import { VERBATIM_TAG } from '@machineadm/document/verbatim.ts';
+import { formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
+import { redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
+import { toPlain } from '@machineadm/document/trees/tree.ts';
+import { VERBATIM_TAG } from '@machineadm/document/values/verbatim.ts';
 import { keepsNumber } from '@machineadm/document/versions/v1alpha1/exact-numbers.ts';
 import { writeDocument } from '@machineadm/kubeadm/yaml.ts';
 import { stringify } from 'yaml';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
-import { loadDocument } from '@machineadm/document/load.ts';
+import { formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
+import { loadDocument } from '@machineadm/document/loading/load.ts';
 import { load, problemsOf } from '../../support/document.ts';
 
 describe('a problem of a document', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
+import { formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
 import { loaded, problemsOf } from '../../support/document.ts';
 
 const storage = (text: string, more = ''): string => `host:\n  storage: {${text}}\n${more}`;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
-import { loadDocument } from '@machineadm/document/load.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import { formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
+import { loadDocument } from '@machineadm/document/loading/load.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { renderKubeadm } from '@machineadm/kubeadm/index.ts';
 import { revealInline } from '../../support/kubernetes-model.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { documentSecrets } from '@machineadm/document/secrets-of.ts';
+import { documentSecrets } from '@machineadm/document/loading/secrets-of.ts';
 import { newAuthority } from '../../support/api-server.ts';
 import { loaded, problemsOf } from '../../support/document.ts';
 

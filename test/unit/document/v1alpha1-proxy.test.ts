@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { holdsCredentials, proxyUrlProblem } from '@machineadm/document/proxy-url.ts';
+import { holdsCredentials, proxyUrlProblem } from '@machineadm/document/host-parts/proxy-url.ts';
 import { loaded, problemsOf } from '../../support/document.ts';
 
 describe('the URL of a proxy', () => {

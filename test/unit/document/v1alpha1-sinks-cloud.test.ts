@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { SinkModel } from '@machineadm/document/model.ts';
-import { documentSecrets } from '@machineadm/document/secrets-of.ts';
+import { documentSecrets } from '@machineadm/document/loading/secrets-of.ts';
+import type { SinkModel } from '@machineadm/document/model/index.ts';
 import { loaded, problemsOf } from '../../support/document.ts';
 
 async function sinkOf(sink: string): Promise<SinkModel> {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { formatDiagnostic } from '@machineadm/document/diagnostics.ts';
-import { loadDocument } from '@machineadm/document/load.ts';
+import { formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
+import { loadDocument } from '@machineadm/document/loading/load.ts';
 import { attack } from '../../support/attacks.ts';
 import { HEADER, problemsOf } from '../../support/document.ts';
 

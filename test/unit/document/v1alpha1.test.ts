@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { exampleDocument } from '@machineadm/document/example.ts';
-import { jsonSchema } from '@machineadm/document/json-schema.ts';
-import type { Role } from '@machineadm/document/model.ts';
+import type { Role } from '@machineadm/document/model/index.ts';
+import { exampleDocument } from '@machineadm/document/versions/example.ts';
 import { DOCUMENT_VERSIONS } from '@machineadm/document/versions/index.ts';
+import { jsonSchema } from '@machineadm/document/versions/json-schema.ts';
 import { DOCUMENT_API_VERSIONS } from '../../../src/commands/version.ts';
 import { load, loaded, problemsOf } from '../../support/document.ts';
 

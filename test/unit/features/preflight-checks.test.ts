@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { exitCode } from '@machineadm/document/exit-codes.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import { PRIVATE_FILES } from '../../../src/host/seam/queries.ts';
 import { sourcesOf } from '../../../src/pipeline/change-source.ts';
 import { newJournalState } from '../../../src/pipeline/journal.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { REASONS } from '@machineadm/document/reasons.ts';
+import { REASONS } from '@machineadm/document/outcomes/reasons.ts';
 import { CATALOGUE } from '@machineadm/failures/catalogue.ts';
 
 /** Verbs of requirements: a text without one is a noun, which does not say what is wrong with it. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Model } from '@machineadm/document/model.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
-import type { SecretValue } from '@machineadm/document/secret.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
+import type { SecretValue } from '@machineadm/document/secrets/secret.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { kubeadmConfig } from '../../../src/features/kubeadm/config.ts';
 import { pki } from '../../../src/features/pki/index.ts';
 import { newAuthority } from '../../support/api-server.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Secret } from '@machineadm/document/secret.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { type EtcdPeers, findEtcdPeers, removeOwnMember } from '../../../src/kubernetes/etcd-members.ts';
 import { type EtcdMember, type MembershipEvidence, memberIdOfData } from '../../../src/kubernetes/etcd-ownership.ts';
 import { kubeconfig, newAuthority, startApiServer } from '../../support/api-server.ts';

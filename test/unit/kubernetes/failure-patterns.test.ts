@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { FailurePattern } from '@machineadm/document/model.ts';
+import type { FailurePattern } from '@machineadm/document/model/index.ts';
 import { explain } from '../../../src/kubernetes/exec/failure-patterns.ts';
 import { attack } from '../../support/attacks.ts';
 

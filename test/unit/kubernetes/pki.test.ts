@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { PkiModel } from '@machineadm/document/model.ts';
+import type { PkiModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { checkPki, pkiFiles } from '../../../src/kubernetes/pki.ts';
 import { type CertificateWish, selfSigned } from '../../support/certificates.ts';
 import { inlineSecret, kubernetesModel, revealInline } from '../../support/kubernetes-model.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { probeReadiness, type ReadinessDemand, waitUntilReady } from '../../../src/kubernetes/readiness.ts';
 import {
   type ApiAnswer,

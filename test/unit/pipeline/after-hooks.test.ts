@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import type { Facts } from '../../../src/host/seam/facts.ts';
 import { withHooks } from '../../../src/pipeline/after-hooks.ts';
 import { requireLasting } from '../../../src/pipeline/durable-changes.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Failure } from '@machineadm/document/errors.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
+import type { Failure } from '@machineadm/document/outcomes/errors.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import { type Attempts, performAttempts } from '../../../src/pipeline/attempts.ts';
 import type { Conclusion } from '../../../src/pipeline/conclusion.ts';
 import { BOOTSTRAP_STEPS } from '../../../src/pipeline/journal.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { writtenDocument } from '@machineadm/document/source-tree.ts';
+import { writtenDocument } from '@machineadm/document/loading/source-tree.ts';
 import { appliedFrom, decideBootWork } from '../../../src/pipeline/boot-apply.ts';
 import { afterRecord, newJournalState } from '../../../src/pipeline/journal.ts';
 import type { JournalRecord } from '../../../src/pipeline/journal-record.ts';

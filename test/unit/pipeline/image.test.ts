@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { type LoadedDocument, loadDocument } from '@machineadm/document/load.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
+import { type LoadedDocument, loadDocument } from '@machineadm/document/loading/load.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import { stringify } from 'yaml';
 import { bakingHost, imagePart } from '../../../src/pipeline/image.ts';
 import { memoryHost } from '../../support/memory-host.ts';

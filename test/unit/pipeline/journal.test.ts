@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { instanceIdentity, isBootstrapped, type JournalState, readJournal } from '../../../src/pipeline/journal.ts';
 import { isSameInstance, type JournalRecord } from '../../../src/pipeline/journal-record.ts';
 import { stepRecord } from '../../../src/pipeline/step-record.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
-import { STEP_IDS, type StepId, stepTitle } from '@machineadm/document/step-ids.ts';
+import { STEP_IDS, type StepId, stepTitle } from '@machineadm/document/ownership/step-ids.ts';
 import { publishedStepIds } from '../../../scripts/generate/tables.ts';
 import { ALL_STEPS, PIPELINE, pipelineFor, stepsFor } from '../../../src/pipeline/pipeline.ts';
 import type { FollowUp } from '../../../src/step/index.ts';

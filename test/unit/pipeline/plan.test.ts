@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { LoadedDocument } from '@machineadm/document/load.ts';
-import { Secret } from '@machineadm/document/secret.ts';
+import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { newJournalState } from '../../../src/pipeline/journal.ts';
 import { planSteps } from '../../../src/pipeline/plan.ts';
 import { runSteps } from '../../../src/pipeline/runner.ts';

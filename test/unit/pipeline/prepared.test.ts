@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
-import { loadDocument } from '@machineadm/document/load.ts';
+import { loadDocument } from '@machineadm/document/loading/load.ts';
 import { stringify } from 'yaml';
 import { openQueryHost } from '../../../src/host/index.ts';
 import { afterRecord, isBake, newJournalState, withNotes } from '../../../src/pipeline/journal.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { NEWEST_KNOWN_MINOR, OLDEST_MINOR } from '@machineadm/document/kubernetes-releases/minor.ts';
-import { loadDocument } from '@machineadm/document/load.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import { loadDocument } from '@machineadm/document/loading/load.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { renderKubeadm } from '@machineadm/kubeadm/index.ts';
 import { completeModel } from '../../../src/pipeline/load.ts';
 

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { withChecksum } from '../../../src/host/files/checksum.ts';
 import { openQueryHost } from '../../../src/host/index.ts';
 import type { NewFile } from '../../../src/host/seam/host.ts';

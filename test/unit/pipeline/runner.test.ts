@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, mock, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
-import { Secret } from '@machineadm/document/secret.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { runSteps, StepFailure } from '../../../src/pipeline/runner.ts';
 import type { Execution, Step, StepRecord } from '../../../src/step/index.ts';
 import { fakeClock } from '../../support/fake-clock.ts';

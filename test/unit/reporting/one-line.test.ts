@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { oneLine } from '@machineadm/document/printable.ts';
+import { oneLine } from '@machineadm/document/text/printable.ts';
 import { consoleLine } from '../../../src/reporting/sinks/console.ts';
 
 const ESC = '\u001b';

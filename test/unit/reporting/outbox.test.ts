@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { EventType, WebhookSinkModel } from '@machineadm/document/model.ts';
-import { Secret } from '@machineadm/document/secret.ts';
+import type { EventType, WebhookSinkModel } from '@machineadm/document/model/index.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { reportEvent } from '@machineadm/status/event.ts';
 import { Outbox, type OutboxOptions } from '../../../src/reporting/outbox.ts';
 import { Spool } from '../../../src/reporting/spool/spool.ts';

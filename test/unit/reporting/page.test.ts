@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { Secret } from '@machineadm/document/secret.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import type { PageContent } from '@machineadm/status/page/content.ts';
 import { page } from '@machineadm/status/page/index.ts';
 import { FAILED, PAGES, WHOLE } from '../../support/pages.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { oneLine } from '@machineadm/document/printable.ts';
+import { oneLine } from '@machineadm/document/text/printable.ts';
 import { colorWanted, formatEvent, formatFailure, formatStatus, nextCommand } from '@machineadm/status/progress.ts';
 import type { RunEvent, StepStatus } from '@machineadm/status/status.ts';
 import { FAILURE, statusAfter } from './runs.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Secret } from '@machineadm/document/secret.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { formatStatus } from '@machineadm/status/progress.ts';
 import type { RunEvent, RunStatus } from '@machineadm/status/status.ts';
 import type { NewFile } from '../../../src/host/seam/host.ts';

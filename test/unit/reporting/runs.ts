@@ -1,4 +1,4 @@
-import type { Failure } from '@machineadm/document/errors.ts';
+import type { Failure } from '@machineadm/document/outcomes/errors.ts';
 import { advance, begin, type Moment, type Transition } from '@machineadm/status/run-state.ts';
 import type { RunStatus } from '@machineadm/status/status.ts';
 

@@ -4,7 +4,7 @@ import { chown, mkdir, mkdtemp, rename, rm, utimes, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { RunStatus } from '@machineadm/status/status.ts';
 import { type Reported, summaryOf, summaryPath } from '@machineadm/status/summary.ts';
 import { withChecksum } from '../../../src/host/files/checksum.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { REASONS, type Reason } from '@machineadm/document/reasons.ts';
+import { REASONS, type Reason } from '@machineadm/document/outcomes/reasons.ts';
 import { formatSummary } from '@machineadm/status/progress.ts';
 import type { RunStatus } from '@machineadm/status/status.ts';
 import { summaryOf } from '@machineadm/status/summary.ts';

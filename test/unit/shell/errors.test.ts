@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { MachineadmError } from '@machineadm/document/errors.ts';
-import type { HookGroup } from '@machineadm/document/model.ts';
+import type { HookGroup } from '@machineadm/document/model/index.ts';
+import type { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { hookFailed, hookStateLost, hookTimedOut, lost } from '../../../src/shell/errors.ts';
 
 const GROUP: HookGroup = {

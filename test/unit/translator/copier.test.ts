@@ -4,7 +4,7 @@ import { type Api, ApiError, type Request, type WatchEvent } from '@machineadm/t
 import { ServedVersions } from '@machineadm/translator/cluster/related.ts';
 import { REPORTED_TYPES } from '@machineadm/translator/reports/conditions.ts';
 import { copyConditions } from '@machineadm/translator/reports/copier.ts';
-import { newMetrics } from '@machineadm/translator/service/metrics.ts';
+import { newMetrics } from '@machineadm/translator/telemetry/metrics.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 const MAPS = '/api/v1/namespaces/team/configmaps';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type Api, ApiError, type Request } from '@machineadm/translator/cluster/api.ts';
-import { electLeader } from '@machineadm/translator/service/leader.ts';
+import { electLeader } from '@machineadm/translator/cluster/leader.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
 interface Spec {

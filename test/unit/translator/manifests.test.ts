@@ -2,17 +2,17 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
-import { KEPT_REASONS } from '@machineadm/translator/kept.ts';
-import { MARKS } from '@machineadm/translator/mark.ts';
+import { KEPT_REASONS } from '@machineadm/translator/handover/kept.ts';
+import { MARKS } from '@machineadm/translator/handover/mark.ts';
 import {
   ANNOTATIONS,
   FRAGMENT_KUBERNETES,
   FRAGMENT_REPORTING,
   FRAGMENT_SECTIONS,
-} from '@machineadm/translator/profiles.ts';
+} from '@machineadm/translator/handover/profiles.ts';
 import { BOOLEAN_NAMES } from '@machineadm/translator/provider/objects.ts';
 import { STORED_REASONS } from '@machineadm/translator/reconcile/verdict.ts';
-import { newMetrics } from '@machineadm/translator/service/metrics.ts';
+import { newMetrics } from '@machineadm/translator/telemetry/metrics.ts';
 import { VERSION } from '@machineadm/translator/version.ts';
 import { parse, parseAllDocuments } from 'yaml';
 import { TRANSLATOR_IMAGE } from '../../../scripts/translator/image.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Kept } from '@machineadm/translator/kept.ts';
-import { isOptedIn, settingOf } from '@machineadm/translator/opt-in.ts';
-import { NO_PROFILES, parseProfiles, profileFor } from '@machineadm/translator/profiles.ts';
+import { Kept } from '@machineadm/translator/handover/kept.ts';
+import { isOptedIn, settingOf } from '@machineadm/translator/handover/opt-in.ts';
+import { NO_PROFILES, parseProfiles, profileFor } from '@machineadm/translator/handover/profiles.ts';
 
 function object(labels: Record<string, string> | null, annotations: Record<string, string> = {}) {
   return { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Machine', metadata: { name: 'm', labels, annotations } };

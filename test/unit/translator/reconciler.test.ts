@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ServedVersions } from '@machineadm/translator/cluster/related.ts';
-import { type Mark, translatedMark } from '@machineadm/translator/mark.ts';
-import { NO_PROFILES, type Profiles, parseProfiles } from '@machineadm/translator/profiles.ts';
+import { type Mark, translatedMark } from '@machineadm/translator/handover/mark.ts';
+import { NO_PROFILES, type Profiles, parseProfiles } from '@machineadm/translator/handover/profiles.ts';
 import { reconcile } from '@machineadm/translator/reconcile/reconciler.ts';
-import { newMetrics } from '@machineadm/translator/service/metrics.ts';
+import { newMetrics } from '@machineadm/translator/telemetry/metrics.ts';
 import { base64, ENABLED, ManagementCluster, type SecretOfProvider } from '../../support/management-cluster.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { type Api, ApiError, type Request } from '@machineadm/translator/cluster/api.ts';
 import type { Conversions } from '@machineadm/translator/conversions/pool.ts';
-import { NO_PROFILES } from '@machineadm/translator/profiles.ts';
+import { NO_PROFILES } from '@machineadm/translator/handover/profiles.ts';
 import type { Configuration } from '@machineadm/translator/service/configuration.ts';
 import { readCommandLine } from '@machineadm/translator/service/configuration.ts';
 import { profilesFrom } from '@machineadm/translator/service/profiles-file.ts';

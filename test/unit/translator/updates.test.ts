@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ServedVersions } from '@machineadm/translator/cluster/related.ts';
-import { markOf, TRANSLATED } from '@machineadm/translator/mark.ts';
-import { NO_PROFILES, type Profiles, parseProfiles } from '@machineadm/translator/profiles.ts';
+import { markOf, TRANSLATED } from '@machineadm/translator/handover/mark.ts';
+import { NO_PROFILES, type Profiles, parseProfiles } from '@machineadm/translator/handover/profiles.ts';
 import { Workloads } from '@machineadm/translator/provider/workloads.ts';
 import { answerHook } from '@machineadm/translator/updates/hooks.ts';
 import type { Updates } from '@machineadm/translator/updates/update.ts';

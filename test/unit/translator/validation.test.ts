@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Kept } from '@machineadm/translator/kept.ts';
+import { Kept } from '@machineadm/translator/handover/kept.ts';
 import { validateReview } from '@machineadm/translator/provider/admission.ts';
 import { configOf } from '@machineadm/translator/provider/objects.ts';
 import * as z from 'zod';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { Secret } from '@machineadm/document/secret.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { createHttpClient } from '../../../src/host/http/client.ts';
 import { tryInOrder } from '../../../src/trust/attempts.ts';
 import { refusal } from '../../../src/trust/refusals.ts';

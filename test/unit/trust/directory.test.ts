@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { DIRECTORY_MANIFEST, expiry, manifestOf, parseDirectory } from '../../../src/trust/directory.ts';
 
 const GOOD = {

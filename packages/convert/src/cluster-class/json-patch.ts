@@ -1,4 +1,4 @@
-import { isMap } from '../map.ts';
+import { isMap } from '../values/map.ts';
 
 /** A patch that cannot be applied, and why. Cluster API refuses the whole topology then. */
 export class PatchError extends Error {}

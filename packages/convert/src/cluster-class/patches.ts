@@ -1,15 +1,15 @@
-import { printableKey } from '@machineadm/document/diagnostics.ts';
+import { printableKey } from '@machineadm/document/diagnostics/index.ts';
 import { renderGoTemplate } from '../go-template/render.ts';
 import { sprigFunctions } from '../go-template/sprig.ts';
 import { GoTemplateError } from '../go-template/tokens.ts';
 import { goValue } from '../go-template/values.ts';
-import type { InputObject } from '../inputs.ts';
-import { at, isMap, items, text, texts } from '../map.ts';
-import type { ConfigurationUse } from '../related-objects.ts';
-import { BOOTSTRAP_GROUP, CORE_GROUP, isOf, ownersOf, type Relations } from '../relations.ts';
-import { Report } from '../report.ts';
-import { yamlValue } from '../yaml.ts';
+import type { InputObject } from '../inputs/input.ts';
+import { BOOTSTRAP_GROUP, CORE_GROUP, isOf, ownersOf, type Relations } from '../relations/relations.ts';
+import { Report } from '../report/report.ts';
+import { yamlValue } from '../texts/yaml.ts';
+import { at, isMap, items, text, texts } from '../values/map.ts';
 import { applyOperation, type Operation, PatchError } from './json-patch.ts';
+import type { ConfigurationUse } from './related-objects.ts';
 import { classesNaming, type TopologyUse, usesOf } from './topology.ts';
 import { type Variables, variableAt, variablesOf } from './variables.ts';
 

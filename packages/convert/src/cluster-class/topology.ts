@@ -1,7 +1,7 @@
-import type { InputObject } from '../inputs.ts';
-import { at, items, text } from '../map.ts';
-import { BOOTSTRAP_GROUP, CONTROL_PLANE_GROUP, isOf, type Relations, referenceAt } from '../relations.ts';
-import { bootstrapOf, referenceOf } from './references.ts';
+import type { InputObject } from '../inputs/input.ts';
+import { BOOTSTRAP_GROUP, CONTROL_PLANE_GROUP, isOf, type Relations, referenceAt } from '../relations/relations.ts';
+import { bootstrapOf, referenceOf } from '../relations/template-references.ts';
+import { at, items, text } from '../values/map.ts';
 
 /** Machines of a Cluster that its ClusterClass makes of a template: its control plane, a MachineDeployment or a MachinePool. */
 export interface TopologyUse {

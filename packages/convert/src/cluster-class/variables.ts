@@ -1,5 +1,5 @@
 import { Opaque } from '../go-template/values.ts';
-import { at, isMap, items, text, texts } from '../map.ts';
+import { at, isMap, items, text, texts } from '../values/map.ts';
 import { PatchError } from './json-patch.ts';
 import { classNameOf, classNamespaceOf, type TopologyUse } from './topology.ts';
 

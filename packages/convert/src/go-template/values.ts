@@ -1,5 +1,5 @@
-import { Verbatim } from '@machineadm/document/verbatim.ts';
-import { isMap } from '../map.ts';
+import { Verbatim } from '@machineadm/document/values/verbatim.ts';
+import { isMap } from '../values/map.ts';
 import { GoTemplateError } from './tokens.ts';
 
 /**

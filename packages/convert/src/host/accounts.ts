@@ -1,9 +1,9 @@
-import { utf8Text } from '@machineadm/document/decode.ts';
+import { utf8Text } from '@machineadm/document/encodings/decode.ts';
 import type { GroupsSection } from '@machineadm/document/host-parts/groups.ts';
 import type { UsersSection } from '@machineadm/document/host-parts/users.ts';
-import type { Conversion } from '../conversion.ts';
-import type { SecretName } from '../secrets.ts';
-import type { Spec, UserSpec } from '../spec.ts';
+import type { Conversion } from '../inputs/conversion.ts';
+import type { SecretName } from '../inputs/secrets.ts';
+import type { Spec, UserSpec } from '../spec/spec.ts';
 
 type UserSection = UsersSection[number];
 

@@ -1,6 +1,6 @@
 import type { DeviceSection } from '@machineadm/document/host-parts/storage-schema.ts';
-import type { Conversion } from '../conversion.ts';
-import type { Placed } from '../report.ts';
+import type { Conversion } from '../inputs/conversion.ts';
+import type { Placed } from '../report/report.ts';
 
 /** A device in cloud-init's notation: `/dev/sdb`, `sdb`, `LABEL=x`, `ephemeral0.1`. */
 export interface NamedDevice {

@@ -1,13 +1,13 @@
-import { utf8Text } from '@machineadm/document/decode.ts';
+import { utf8Text } from '@machineadm/document/encodings/decode.ts';
 import type { FileSection } from '@machineadm/document/host-parts/files.ts';
-import { trimmedEnd } from '@machineadm/document/trim.ts';
-import { parseMode } from '@machineadm/document/units.ts';
-import type { Conversion } from '../conversion.ts';
-import { renderTemplate, TEMPLATE_HINT } from '../go-template.ts';
-import { hasMark } from '../jinja.ts';
-import { fromBase64, type SecretName, toBase64 } from '../secrets.ts';
-import type { FileSpec, Spec } from '../spec.ts';
-import { windowsMode } from '../windows.ts';
+import { trimmedEnd } from '@machineadm/document/text/trim.ts';
+import { parseMode } from '@machineadm/document/text/units.ts';
+import { renderTemplate, TEMPLATE_HINT } from '../go-template/content.ts';
+import type { Conversion } from '../inputs/conversion.ts';
+import { fromBase64, type SecretName, toBase64 } from '../inputs/secrets.ts';
+import type { FileSpec, Spec } from '../spec/spec.ts';
+import { windowsMode } from '../spec/windows.ts';
+import { hasMark } from '../texts/jinja.ts';
 
 /** cloudinit/config/cc_write_files.py: DEFAULT_PERMS, DEFAULT_OWNER. */
 const DEFAULT_MODE = '0644';

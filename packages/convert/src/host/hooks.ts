@@ -1,9 +1,9 @@
 import type { HookGroupSection } from '@machineadm/document/host-parts/hooks.ts';
 import type { HostSection } from '@machineadm/document/versions/v1alpha1/host.ts';
-import type { Conversion } from '../conversion.ts';
-import { hasMark } from '../jinja.ts';
+import type { Conversion } from '../inputs/conversion.ts';
 import { placeholderCommand, placeholderName } from '../kubernetes/placeholder.ts';
-import type { CommandSpec, Spec } from '../spec.ts';
+import type { CommandSpec, Spec } from '../spec/spec.ts';
+import { hasMark } from '../texts/jinja.ts';
 import { reportProviderFiles } from './provider-files.ts';
 import { reportInstalls, reportLost, trapsExit } from './shell-lints.ts';
 import { whole } from './shell-syntax.ts';

@@ -1,6 +1,6 @@
 import type { StorageSection } from '@machineadm/document/host-parts/storage-schema.ts';
-import type { Conversion } from '../conversion.ts';
-import type { MountSpec, Spec } from '../spec.ts';
+import type { Conversion } from '../inputs/conversion.ts';
+import type { MountSpec, Spec } from '../spec/spec.ts';
 import { convertDevice, withPartition } from './devices.ts';
 
 type Mount = NonNullable<StorageSection['mounts']>[number];

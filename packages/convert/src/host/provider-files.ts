@@ -1,5 +1,5 @@
-import type { Placed, Report } from '../report.ts';
-import type { Spec } from '../spec.ts';
+import type { Placed, Report } from '../report/report.ts';
+import type { Spec } from '../spec/spec.ts';
 
 interface ProviderFile {
   readonly named: RegExp;

@@ -1,7 +1,7 @@
-import type { Report } from '../report.ts';
+import type { Report } from '../report/report.ts';
 import { baseName, programOf } from '../shell/programs.ts';
 import { commandsIn, ShellScanner, type SimpleCommand } from '../shell/scanner.ts';
-import type { CommandSpec, Spec } from '../spec.ts';
+import type { CommandSpec, Spec } from '../spec/spec.ts';
 
 /** Whether a command sets a trap for the end of the shell. */
 export function trapsExit(commands: readonly CommandSpec[]): boolean {

@@ -1,5 +1,5 @@
 import { ShellScanner } from '../shell/scanner.ts';
-import type { CommandSpec } from '../spec.ts';
+import type { CommandSpec } from '../spec/spec.ts';
 
 /** Joins consecutive commands that are only together a command for a shell, as in the script that the provider writes. */
 export function whole(commands: readonly CommandSpec[], isScript: boolean): readonly CommandSpec[] {

@@ -1,6 +1,6 @@
 import type { DeviceSection, StorageSection } from '@machineadm/document/host-parts/storage-schema.ts';
-import type { Conversion } from '../conversion.ts';
-import type { DiskSpec, FilesystemSpec, Spec } from '../spec.ts';
+import type { Conversion } from '../inputs/conversion.ts';
+import type { DiskSpec, FilesystemSpec, Spec } from '../spec/spec.ts';
 import { convertDevice, type NamedDevice, withPartition } from './devices.ts';
 import { convertMounts } from './mounts.ts';
 

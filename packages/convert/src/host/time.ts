@@ -1,6 +1,6 @@
 import type { TimeSection } from '@machineadm/document/host-parts/time.ts';
-import type { Conversion } from '../conversion.ts';
-import type { Spec } from '../spec.ts';
+import type { Conversion } from '../inputs/conversion.ts';
+import type { Spec } from '../spec/spec.ts';
 
 /** `host.time`. cloud-init installs a missing client (cloudinit/config/cc_ntp.py); here the image must contain one. */
 export function convertTime({ time }: Spec, { report, platform }: Conversion): TimeSection | undefined {

@@ -1,5 +1,5 @@
-import { pemBlocks } from '@machineadm/document/pem.ts';
-import { fromBase64 } from '../secrets.ts';
+import { pemBlocks } from '@machineadm/document/encodings/pem.ts';
+import { fromBase64 } from '../inputs/secrets.ts';
 
 /**
  * `sha256:<hex>` of the public key of a PEM certificate, as in kubeadm's caCertHashes: the digest of its

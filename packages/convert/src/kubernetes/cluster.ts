@@ -1,9 +1,9 @@
-import { omitEmpty } from '@machineadm/document/defined.ts';
 import { KUBEADM_GATES } from '@machineadm/document/kubernetes-releases/kubeadm.ts';
 import { includes } from '@machineadm/document/kubernetes-releases/minor.ts';
 import type { KubernetesSection } from '@machineadm/document/sections/kubernetes/index.ts';
-import type { Conversion } from '../conversion.ts';
-import type { Source } from '../source.ts';
+import { omitEmpty } from '@machineadm/document/values/defined.ts';
+import type { Conversion } from '../inputs/conversion.ts';
+import type { Source } from '../values/source.ts';
 import { nonEmpty } from './components.ts';
 import { readDuration, readValidity } from './durations.ts';
 import type { Variable } from './pki.ts';

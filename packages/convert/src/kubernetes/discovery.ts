@@ -1,9 +1,9 @@
-import { utf8Text } from '@machineadm/document/decode.ts';
+import { utf8Text } from '@machineadm/document/encodings/decode.ts';
 import type { JoinSection } from '@machineadm/document/sections/kubernetes/join.ts';
-import type { Conversion } from '../conversion.ts';
-import { fromBase64 } from '../secrets.ts';
-import type { Source } from '../source.ts';
-import type { Spec } from '../spec.ts';
+import type { Conversion } from '../inputs/conversion.ts';
+import { fromBase64 } from '../inputs/secrets.ts';
+import type { Spec } from '../spec/spec.ts';
+import type { Source } from '../values/source.ts';
 import { caCertHash } from './certificate-hash.ts';
 import { withPort } from './cluster.ts';
 import { nonEmpty, someTexts } from './components.ts';

@@ -1,5 +1,5 @@
-import { parseGoDuration } from '@machineadm/document/units.ts';
-import type { Source } from '../source.ts';
+import { parseGoDuration } from '@machineadm/document/text/units.ts';
+import type { Source } from '../values/source.ts';
 
 /** A duration of the document from seconds: `10m`, `1h30m`, `90s`. */
 function fromSeconds(seconds: number): string {

@@ -1,15 +1,15 @@
-import { omitEmpty } from '@machineadm/document/defined.ts';
-import type { Role } from '@machineadm/document/model.ts';
+import type { Role } from '@machineadm/document/model/index.ts';
 import type { KubernetesSection } from '@machineadm/document/sections/kubernetes/index.ts';
-import type { Conversion } from '../conversion.ts';
-import { leaveJoinToProvider } from '../provider-object.ts';
-import type { Spec } from '../spec.ts';
+import { omitEmpty } from '@machineadm/document/values/defined.ts';
+import type { Conversion } from '../inputs/conversion.ts';
+import type { Spec } from '../spec/spec.ts';
 import { clusterIdentity, convertCluster } from './cluster.ts';
 import { convertComponents, convertExternalEtcd, nonEmpty, someTexts } from './components.ts';
 import { convertJoin } from './discovery.ts';
 import { convertNode } from './node.ts';
 import { pkiOfFiles, pkiOfSecrets, type Variable } from './pki.ts';
 import { placeholderName } from './placeholder.ts';
+import { leaveJoinToProvider } from './provider-object.ts';
 import { readTarget, type Target } from './target.ts';
 import { convertTimeouts } from './timeouts.ts';
 

@@ -1,8 +1,8 @@
-import { omitEmpty } from '@machineadm/document/defined.ts';
 import { refusedByKubelet } from '@machineadm/document/kubernetes-releases/node-labels.ts';
 import type { KubernetesSection } from '@machineadm/document/sections/kubernetes/index.ts';
-import type { Conversion } from '../conversion.ts';
-import type { Source } from '../source.ts';
+import { omitEmpty } from '@machineadm/document/values/defined.ts';
+import type { Conversion } from '../inputs/conversion.ts';
+import type { Source } from '../values/source.ts';
 import { convertArguments, nonEmpty } from './components.ts';
 import { onlySince, type Target, V1BETA4_MINOR } from './target.ts';
 

@@ -1,10 +1,10 @@
-import { utf8Text } from '@machineadm/document/decode.ts';
-import { omitEmpty } from '@machineadm/document/defined.ts';
+import { utf8Text } from '@machineadm/document/encodings/decode.ts';
 import type { KubernetesSection } from '@machineadm/document/sections/kubernetes/index.ts';
-import type { Conversion } from '../conversion.ts';
-import type { SecretName } from '../secrets.ts';
-import type { Source } from '../source.ts';
-import type { FileSpec, Spec } from '../spec.ts';
+import { omitEmpty } from '@machineadm/document/values/defined.ts';
+import type { Conversion } from '../inputs/conversion.ts';
+import type { SecretName } from '../inputs/secrets.ts';
+import type { FileSpec, Spec } from '../spec/spec.ts';
+import type { Source } from '../values/source.ts';
 import { nonEmpty } from './components.ts';
 
 type Pki = NonNullable<KubernetesSection['pki']>;

@@ -1,6 +1,6 @@
-import { hasMark } from '../jinja.ts';
-import type { Source } from '../source.ts';
-import type { Spec } from '../spec.ts';
+import type { Spec } from '../spec/spec.ts';
+import { hasMark } from '../texts/jinja.ts';
+import type { Source } from '../values/source.ts';
 import { nonEmpty } from './components.ts';
 
 /**

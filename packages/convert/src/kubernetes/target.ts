@@ -1,7 +1,7 @@
 import { CONFIGURATIONS } from '@machineadm/document/kubernetes-releases/configurations.ts';
-import type { Conversion } from '../conversion.ts';
-import type { Placed } from '../report.ts';
-import type { Source } from '../source.ts';
+import type { Conversion } from '../inputs/conversion.ts';
+import type { Placed } from '../report/report.ts';
+import type { Source } from '../values/source.ts';
 
 /** What kubeadm's configuration supports, by the minor version of Kubernetes. */
 export interface Target {

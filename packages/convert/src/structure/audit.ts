@@ -1,5 +1,5 @@
 import type { AuditSection } from '@machineadm/document/sections/api-server/audit.ts';
-import { isMap } from '../map.ts';
+import { isMap } from '../values/map.ts';
 import type { Lifting } from './lifting.ts';
 
 /** k/k staging/src/k8s.io/apiserver/pkg/server/options/audit.go */

@@ -1,5 +1,5 @@
-import { pemBlocks } from '@machineadm/document/pem.ts';
-import { trimmed } from '@machineadm/document/trim.ts';
+import { pemBlocks } from '@machineadm/document/encodings/pem.ts';
+import { trimmed } from '@machineadm/document/text/trim.ts';
 import type { Lifting } from './lifting.ts';
 
 /** Kernel settings, modules, swap, the host name and trusted authorities. */

@@ -1,4 +1,4 @@
-import type { Conversion } from '../conversion.ts';
+import type { Conversion } from '../inputs/conversion.ts';
 import { liftAudit } from './audit.ts';
 import { liftHost } from './host.ts';
 import { Lifting, type Sections } from './lifting.ts';

@@ -2,12 +2,12 @@ import type { FileSection } from '@machineadm/document/host-parts/files.ts';
 import type { HookGroupSection } from '@machineadm/document/host-parts/hooks.ts';
 import type { ContainerRuntimeSection } from '@machineadm/document/sections/containerd/index.ts';
 import type { KubernetesSection } from '@machineadm/document/sections/kubernetes/index.ts';
-import { parseMode } from '@machineadm/document/units.ts';
+import { parseMode } from '@machineadm/document/text/units.ts';
 import type { HostSection } from '@machineadm/document/versions/v1alpha1/host.ts';
-import type { Conversion } from '../conversion.ts';
-import { hasMark } from '../jinja.ts';
-import { Report } from '../report.ts';
-import { yamlValue } from '../yaml.ts';
+import type { Conversion } from '../inputs/conversion.ts';
+import { Report } from '../report/report.ts';
+import { hasMark } from '../texts/jinja.ts';
+import { yamlValue } from '../texts/yaml.ts';
 
 /** The sections of a converted document that `--structure` changes. */
 export interface Sections {

@@ -1,6 +1,6 @@
 import type { FileSection } from '@machineadm/document/host-parts/files.ts';
 import { acceptsPatches, PATCH_TARGETS } from '@machineadm/document/kubernetes-releases/kubeadm.ts';
-import { isMap } from '../map.ts';
+import { isMap } from '../values/map.ts';
 import type { Lifting } from './lifting.ts';
 
 const MANIFEST = /^\/etc\/kubernetes\/manifests\/([^/]+)\.yaml$/;

@@ -1,6 +1,6 @@
 import type { FileSection } from '@machineadm/document/host-parts/files.ts';
 import type { RegistrySection } from '@machineadm/document/sections/containerd/registries.ts';
-import { isMap } from '../map.ts';
+import { isMap } from '../values/map.ts';
 import type { Lifting } from './lifting.ts';
 
 const HOSTS = /^\/etc\/containerd\/certs\.d\/([^/]+)\/hosts\.toml$/;

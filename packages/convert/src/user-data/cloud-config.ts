@@ -1,10 +1,19 @@
-import { printableKey } from '@machineadm/document/diagnostics.ts';
-import { type Expressions, markExpressions } from '../jinja.ts';
-import { isMap } from '../map.ts';
-import type { Report } from '../report.ts';
-import { Source } from '../source.ts';
-import type { CommandSpec, DiskSpec, FileSpec, FilesystemSpec, GroupSpec, MountSpec, Spec, UserSpec } from '../spec.ts';
-import { yamlValue } from '../yaml.ts';
+import { printableKey } from '@machineadm/document/diagnostics/index.ts';
+import type { Report } from '../report/report.ts';
+import type {
+  CommandSpec,
+  DiskSpec,
+  FileSpec,
+  FilesystemSpec,
+  GroupSpec,
+  MountSpec,
+  Spec,
+  UserSpec,
+} from '../spec/spec.ts';
+import { type Expressions, markExpressions } from '../texts/jinja.ts';
+import { yamlValue } from '../texts/yaml.ts';
+import { isMap } from '../values/map.ts';
+import { Source } from '../values/source.ts';
 import { readKubeadmPart, splitCommands } from './kubeadm-run.ts';
 import { DEFAULT_MERGERS, type Mergers, mergedConfig, mergersOf } from './merge.ts';
 import { JINJA_HEADER, type UserDataPart } from './parts.ts';

@@ -1,6 +1,6 @@
-import type { Report } from '../report.ts';
-import type { Source } from '../source.ts';
-import type { FileSpec, ServiceSpec, Spec, UserSpec } from '../spec.ts';
+import type { Report } from '../report/report.ts';
+import type { FileSpec, ServiceSpec, Spec, UserSpec } from '../spec/spec.ts';
+import type { Source } from '../values/source.ts';
 import type { UnitDependencies } from './unit-dependencies.ts';
 import { otherSettings, unitSettings } from './unit-file.ts';
 

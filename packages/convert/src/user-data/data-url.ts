@@ -1,6 +1,6 @@
-import { gunzip, utf8Text } from '@machineadm/document/decode.ts';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { fromBase64, toBase64 } from '../secrets.ts';
+import { gunzip, utf8Text } from '@machineadm/document/encodings/decode.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { fromBase64, toBase64 } from '../inputs/secrets.ts';
 
 /** Content of a document's file: a text, or bytes in base64. */
 export interface Content {

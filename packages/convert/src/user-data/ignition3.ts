@@ -1,7 +1,7 @@
-import type { DirectSection } from '../direct.ts';
-import type { Report } from '../report.ts';
-import type { Source } from '../source.ts';
-import type { FileSpec, FilesystemSpec } from '../spec.ts';
+import type { Report } from '../report/report.ts';
+import type { DirectSection } from '../spec/direct.ts';
+import type { FileSpec, FilesystemSpec } from '../spec/spec.ts';
+import type { Source } from '../values/source.ts';
 import { type ContainerLinuxParts, dropPart, readUnits, readUser } from './container-linux.ts';
 import { dataContent } from './data-url.ts';
 

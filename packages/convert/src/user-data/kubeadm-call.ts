@@ -1,6 +1,6 @@
-import { isMap } from '../map.ts';
 import { programOf } from '../shell/programs.ts';
 import { commandsIn, type ShellWord, type SimpleCommand } from '../shell/scanner.ts';
+import { isMap } from '../values/map.ts';
 
 /** A command that runs `kubeadm init` or `kubeadm join`, and what its flags say in kubeadm's own configuration. */
 export interface KubeadmCall {

@@ -1,7 +1,7 @@
-import type { Placed, Report } from '../report.ts';
-import { fromBase64 } from '../secrets.ts';
+import { fromBase64 } from '../inputs/secrets.ts';
+import type { Placed, Report } from '../report/report.ts';
 import { commandsIn } from '../shell/scanner.ts';
-import type { CommandSpec, FileSpec } from '../spec.ts';
+import type { CommandSpec, FileSpec } from '../spec/spec.ts';
 import { type KubeadmCall, kubeadmCalls } from './kubeadm-call.ts';
 import { encodedIn, mayRunKubeadm, type Text } from './kubeadm-traces.ts';
 import { unzippedText } from './mime.ts';

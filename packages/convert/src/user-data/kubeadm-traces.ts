@@ -1,4 +1,4 @@
-import { fromBase64 } from '../secrets.ts';
+import { fromBase64 } from '../inputs/secrets.ts';
 import { baseName, programOf } from '../shell/programs.ts';
 import { commandsIn, type SimpleCommand } from '../shell/scanner.ts';
 import { namesKubeadm } from './kubeadm-call.ts';

@@ -1,4 +1,4 @@
-import { isMap } from '../map.ts';
+import { isMap } from '../values/map.ts';
 
 /** How cloud-init merges a cloud-config into those before it (cloudinit/mergers, m_dict.py, m_list.py, m_str.py). */
 export interface Mergers {

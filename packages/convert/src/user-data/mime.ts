@@ -1,6 +1,6 @@
-import { gunzip, utf8Text } from '@machineadm/document/decode.ts';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { fromBase64 } from '../secrets.ts';
+import { gunzip, utf8Text } from '@machineadm/document/encodings/decode.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { fromBase64 } from '../inputs/secrets.ts';
 
 /** A part of user data with its headers, in lower case, and its decoded content. */
 export interface MimePart {

@@ -1,7 +1,7 @@
-import { isMap } from '../map.ts';
-import type { Report } from '../report.ts';
-import { fromBase64 } from '../secrets.ts';
-import { yamlValue } from '../yaml.ts';
+import { fromBase64 } from '../inputs/secrets.ts';
+import type { Report } from '../report/report.ts';
+import { yamlValue } from '../texts/yaml.ts';
+import { isMap } from '../values/map.ts';
 import { isMime, MimeError, type MimePart, mimeParts, unzippedText } from './mime.ts';
 
 /** A part of user data that cloud-init runs or merges. */

@@ -1,4 +1,4 @@
-import type { CommandSpec } from '../spec.ts';
+import type { CommandSpec } from '../spec/spec.ts';
 
 /** How user data runs kubeadm, as fields can say it. */
 export interface KubeadmRun {

@@ -1,6 +1,6 @@
-import { hookReasonLine } from '@machineadm/document/hook-reasons.ts';
-import type { Placed } from '../report.ts';
-import type { CommandSpec } from '../spec.ts';
+import { hookReasonLine } from '@machineadm/document/outcomes/hook-reasons.ts';
+import type { Placed } from '../report/report.ts';
+import type { CommandSpec } from '../spec/spec.ts';
 import type { UnitSetting } from './unit-file.ts';
 
 /**

@@ -1,8 +1,8 @@
-import { redact } from '@machineadm/document/redaction.ts';
-import type { Report } from '../report.ts';
-import { Source } from '../source.ts';
-import type { FileSpec } from '../spec.ts';
-import { certificatesIn, type NodeFile, type NodeFiles, publicKeyIn } from './node-files.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
+import { certificatesIn, type NodeFile, type NodeFiles, publicKeyIn } from '../inputs/node-files.ts';
+import type { Report } from '../report/report.ts';
+import type { FileSpec } from '../spec/spec.ts';
+import { Source } from '../values/source.ts';
 
 export const PKI = '/etc/kubernetes/pki';
 export const MANIFESTS = '/etc/kubernetes/manifests/';

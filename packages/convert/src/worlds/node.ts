@@ -1,17 +1,9 @@
-import type { Role } from '@machineadm/document/model.ts';
-import { redact } from '@machineadm/document/redaction.ts';
-import type { ConvertOptions } from '../conversion.ts';
-import { type ConvertedDocument, convertSpec, dropOtherRoles } from '../document.ts';
-import type { InputObject, Inputs } from '../inputs.ts';
-import { Expressions } from '../jinja.ts';
-import { caCertHash } from '../kubernetes/certificate-hash.ts';
-import { at, isMap, items, text } from '../map.ts';
-import { unrelatedFacts } from '../related-objects.ts';
-import type { Report } from '../report.ts';
-import { fromBase64 } from '../secrets.ts';
-import { Source } from '../source.ts';
-import { EMPTY_HOST, type Spec } from '../spec.ts';
-import { yamlValue } from '../yaml.ts';
+import type { Role } from '@machineadm/document/model/index.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
+import { unrelatedFacts } from '../cluster-class/related-objects.ts';
+import { type ConvertedDocument, convertSpec, dropOtherRoles } from '../documents/document.ts';
+import type { ConvertOptions } from '../inputs/conversion.ts';
+import type { InputObject, Inputs } from '../inputs/input.ts';
 import {
   argumentsIn,
   assignedValue,
@@ -21,7 +13,15 @@ import {
   ownKubeletSettings,
   type StaticPod,
   staticPodOf,
-} from './node-files.ts';
+} from '../inputs/node-files.ts';
+import { fromBase64 } from '../inputs/secrets.ts';
+import { caCertHash } from '../kubernetes/certificate-hash.ts';
+import type { Report } from '../report/report.ts';
+import { EMPTY_HOST, type Spec } from '../spec/spec.ts';
+import { Expressions } from '../texts/jinja.ts';
+import { yamlValue } from '../texts/yaml.ts';
+import { at, isMap, items, text } from '../values/map.ts';
+import { Source } from '../values/source.ts';
 import { certificatesOf, filesOf, MANIFESTS, PKI } from './node-host.ts';
 
 const KUBELET_CONF = '/etc/kubernetes/kubelet.conf';

@@ -1,5 +1,5 @@
-import { isMap } from '../map.ts';
-import type { Report } from '../report.ts';
+import type { Report } from '../report/report.ts';
+import { isMap } from '../values/map.ts';
 
 /** Why an input cannot become a document, and what to do instead. */
 interface Refusal {

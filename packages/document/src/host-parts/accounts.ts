@@ -1,5 +1,5 @@
-import type { Finding } from '../diagnostics.ts';
-import * as z from '../schema.ts';
+import type { Finding } from '../diagnostics/index.ts';
+import * as z from '../schema/zod.ts';
 
 /** What useradd(8) of Debian, Ubuntu and RHEL accept. */
 export const accountName = z

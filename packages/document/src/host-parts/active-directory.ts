@@ -1,11 +1,11 @@
-import type { Finding } from '../diagnostics.ts';
-import type { ActiveDirectoryModel, DomainCredentials } from '../model-active-directory.ts';
+import type { Finding } from '../diagnostics/index.ts';
+import { given, has, not, when, without } from '../fields/conditions.ts';
+import { milliseconds, type ResolveSecret } from '../fields/convert-values.ts';
+import { choice } from '../fields/field.ts';
+import { absolutePath, duration, secret } from '../fields/types.ts';
 import { KERBEROS_CONFIGURATION, NAME_SERVICE_SWITCH, SSSD_CONFIGURATION_PATH } from '../ownership/paths.ts';
-import * as z from '../schema.ts';
-import { given, has, not, when, without } from '../sections/conditions.ts';
-import { choice } from '../sections/field.ts';
-import { milliseconds, type ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
-import { absolutePath, duration, secret } from '../versions/v1alpha1/fields.ts';
+import * as z from '../schema/zod.ts';
+import type { ActiveDirectoryModel, DomainCredentials } from './active-directory-model.ts';
 import { claimsOn, hostPart } from './part.ts';
 
 const DNS_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)+$/;

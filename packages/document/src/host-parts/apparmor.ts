@@ -1,5 +1,5 @@
 import { APPARMOR_DIRECTORY } from '../ownership/paths.ts';
-import * as z from '../schema.ts';
+import * as z from '../schema/zod.ts';
 import { claimsOn, doubles, hostPart } from './part.ts';
 
 export interface ApparmorModel {

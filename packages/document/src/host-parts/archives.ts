@@ -1,6 +1,6 @@
+import type { ResolveSecret } from '../fields/convert-values.ts';
 import type { Claim } from '../ownership/claim.ts';
-import { parseMode } from '../units.ts';
-import type { ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
+import { parseMode } from '../text/units.ts';
 import { contentOf, type FileContent } from './file-content.ts';
 import type { FileSection } from './files.ts';
 import { type OwedByDocument, owedBy, ownerOf, plainPath } from './paths-of-host.ts';

@@ -1,6 +1,6 @@
+import { certificatePem } from '../fields/certificates.ts';
 import { OWN_FILE_PREFIX, TRUST_STORES } from '../ownership/paths.ts';
-import * as z from '../schema.ts';
-import { certificatePem } from '../sections/certificates.ts';
+import * as z from '../schema/zod.ts';
 import { claimsOn, hostPart } from './part.ts';
 import { FOLLOW_UP_FIELDS, FOLLOW_UPS, type OwedByDocument, owedBy } from './paths-of-host.ts';
 

@@ -1,9 +1,9 @@
-import type { Finding } from '../diagnostics.ts';
+import type { Finding } from '../diagnostics/index.ts';
+import { all, is, must, when, without } from '../fields/conditions.ts';
+import { absolutePath, fileMode } from '../fields/types.ts';
 import { isCriticalPath } from '../ownership/paths.ts';
-import * as z from '../schema.ts';
-import { all, is, must, when, without } from '../sections/conditions.ts';
-import { parseMode } from '../units.ts';
-import { absolutePath, fileMode } from '../versions/v1alpha1/fields.ts';
+import * as z from '../schema/zod.ts';
+import { parseMode } from '../text/units.ts';
 import { doublePaths, hostPart } from './part.ts';
 import {
   ABSENT_FIELD,

@@ -1,8 +1,8 @@
-import * as z from '../schema.ts';
-import type { SecretValue } from '../secret.ts';
-import { decodeContent } from '../versions/v1alpha1/content.ts';
-import { headersOf, type ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
-import { allowInsecure, headers, httpUrl, machinePath, sha256 } from '../versions/v1alpha1/fields.ts';
+import { decodeContent } from '../fields/content.ts';
+import { headersOf, type ResolveSecret } from '../fields/convert-values.ts';
+import { allowInsecure, headers, httpUrl, machinePath, sha256 } from '../fields/types.ts';
+import * as z from '../schema/zod.ts';
+import type { SecretValue } from '../secrets/secret.ts';
 
 export type FileContent =
   | { readonly kind: 'inline'; readonly bytes: Uint8Array }

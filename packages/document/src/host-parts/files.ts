@@ -1,14 +1,15 @@
-import type { Finding } from '../diagnostics.ts';
-import { MachineadmError } from '../errors.ts';
-import * as z from '../schema.ts';
-import { all, credentialsOverTls, exactlyOne, has, is, must, when, without } from '../sections/conditions.ts';
-import { choice } from '../sections/field.ts';
-import { parseMode } from '../units.ts';
-import { decodeContent } from '../versions/v1alpha1/content.ts';
-import type { ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
-import { fileMode, machinePath } from '../versions/v1alpha1/fields.ts';
+import type { Finding } from '../diagnostics/index.ts';
+import { all, credentialsOverTls, exactlyOne, has, is, must, when, without } from '../fields/conditions.ts';
+import { decodeContent } from '../fields/content.ts';
+import type { ResolveSecret } from '../fields/convert-values.ts';
+import { choice } from '../fields/field.ts';
+import type { Platform } from '../fields/platform.ts';
+import { fileMode, machinePath } from '../fields/types.ts';
+import { MachineadmError } from '../outcomes/errors.ts';
+import * as z from '../schema/zod.ts';
+import { parseMode } from '../text/units.ts';
 import { CONTENT_FROM_FIELDS, contentFrom, contentOf, type FileContent } from './file-content.ts';
-import { doublePaths, hostPart, type Platform } from './part.ts';
+import { doublePaths, hostPart } from './part.ts';
 import {
   ABSENT_FIELD,
   absentOf,

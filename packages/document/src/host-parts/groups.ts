@@ -1,6 +1,6 @@
+import { is, when, without } from '../fields/conditions.ts';
 import { ACCOUNT_DATABASES } from '../ownership/paths.ts';
-import * as z from '../schema.ts';
-import { is, when, without } from '../sections/conditions.ts';
+import * as z from '../schema/zod.ts';
 import { accountId, accountName, doubleIds } from './accounts.ts';
 import { claimsOn, doubles, hostPart } from './part.ts';
 import { ABSENT_FIELD, absentNames, checkAbsentNames, presentOf } from './paths-of-host.ts';

@@ -1,6 +1,6 @@
-import * as z from '../schema.ts';
-import { milliseconds } from '../versions/v1alpha1/convert-values.ts';
-import { duration } from '../versions/v1alpha1/fields.ts';
+import { milliseconds } from '../fields/convert-values.ts';
+import { duration } from '../fields/types.ts';
+import * as z from '../schema/zod.ts';
 
 const DEFAULT_DELAY_MS = 10_000;
 

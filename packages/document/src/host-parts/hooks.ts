@@ -1,14 +1,15 @@
-import type { Finding } from '../diagnostics.ts';
+import type { Finding } from '../diagnostics/index.ts';
+import { is, when, without } from '../fields/conditions.ts';
+import { milliseconds, type ResolveSecret } from '../fields/convert-values.ts';
+import { choice } from '../fields/field.ts';
+import type { Platform } from '../fields/platform.ts';
+import { duration, environmentName, machinePath } from '../fields/types.ts';
 import { HOOKS_SERVICE, openrcScriptPath, unitPath } from '../ownership/paths.ts';
-import * as z from '../schema.ts';
-import type { SecretValue } from '../secret.ts';
-import { is, when, without } from '../sections/conditions.ts';
-import { choice } from '../sections/field.ts';
-import { milliseconds, type ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
-import { duration, environmentName, machinePath } from '../versions/v1alpha1/fields.ts';
+import * as z from '../schema/zod.ts';
+import type { SecretValue } from '../secrets/secret.ts';
 import { accountName } from './accounts.ts';
 import { type HookRetry, hookRetry, RETRY_FIELDS, toRetry } from './hook-retry.ts';
-import { claimsOn, hostPart, type Platform } from './part.ts';
+import { claimsOn, hostPart } from './part.ts';
 
 const DEFAULT_TIMEOUT_MS = 10 * 60_000;
 

@@ -1,5 +1,5 @@
+import { hostname as name } from '../fields/types.ts';
 import { CLOUD_INIT_HOSTNAME_FILE, HOSTNAME_FILE } from '../ownership/paths.ts';
-import { hostname as name } from '../versions/v1alpha1/fields.ts';
 import { claimsOn, hostPart } from './part.ts';
 
 export const hostname = hostPart({

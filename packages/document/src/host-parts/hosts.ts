@@ -1,5 +1,5 @@
 import { CLOUD_INIT_HOSTS_FILE, HOSTS_FILE } from '../ownership/paths.ts';
-import * as z from '../schema.ts';
+import * as z from '../schema/zod.ts';
 import { claimsOn, hostPart, repeats } from './part.ts';
 
 export interface HostsModel {

@@ -1,5 +1,5 @@
 import { dropInPath } from '../ownership/drop-ins.ts';
-import * as z from '../schema.ts';
+import * as z from '../schema/zod.ts';
 import { claimsOn, hostPart } from './part.ts';
 
 export const kernelModules = hostPart({

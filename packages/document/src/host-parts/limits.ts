@@ -1,5 +1,5 @@
 import { dropInPath } from '../ownership/drop-ins.ts';
-import * as z from '../schema.ts';
+import * as z from '../schema/zod.ts';
 import { allOptional, claimsOn, hostPart } from './part.ts';
 
 /** Limits of processes by the names that systemd.exec(5) has for them, in lower case and without `Limit`. */

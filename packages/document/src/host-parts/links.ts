@@ -1,6 +1,6 @@
-import * as z from '../schema.ts';
-import { has, is, when, without } from '../sections/conditions.ts';
-import { absolutePath } from '../versions/v1alpha1/fields.ts';
+import { has, is, when, without } from '../fields/conditions.ts';
+import { absolutePath } from '../fields/types.ts';
+import * as z from '../schema/zod.ts';
 import { doublePaths, hostPart } from './part.ts';
 import {
   ABSENT_FIELD,

@@ -1,7 +1,7 @@
-import type { Finding, PathSegment } from '../diagnostics.ts';
-import type { SourceType } from '../model-storage.ts';
+import type { Finding, PathSegment } from '../diagnostics/index.ts';
 import { isCriticalPath } from '../ownership/paths.ts';
 import { isBelow, mountOrder } from './mount-order.ts';
+import type { SourceType } from './storage-model.ts';
 import type { MountSection } from './storage-schema.ts';
 
 /** The types of mounts without a device. */

@@ -1,12 +1,12 @@
-import type { Finding } from '../diagnostics.ts';
-import { foreignYaml } from '../foreign-yaml.ts';
+import type { Finding } from '../diagnostics/index.ts';
+import { any, is, must, text, VARIABLE, when } from '../fields/conditions.ts';
+import { milliseconds } from '../fields/convert-values.ts';
+import { choice } from '../fields/field.ts';
+import { duration, hostPort } from '../fields/types.ts';
 import { NETWORK_DIRECTORIES } from '../ownership/paths.ts';
-import * as z from '../schema.ts';
-import { any, is, must, text, VARIABLE, when } from '../sections/conditions.ts';
-import { choice } from '../sections/field.ts';
-import { member } from '../untyped.ts';
-import { milliseconds } from '../versions/v1alpha1/convert-values.ts';
-import { duration, hostPort } from '../versions/v1alpha1/fields.ts';
+import * as z from '../schema/zod.ts';
+import { member } from '../values/untyped.ts';
+import { foreignYaml } from '../yaml/foreign-yaml.ts';
 import { claimsOn, doubles, hostPart } from './part.ts';
 
 export type NetworkTool = keyof typeof NETWORK_DIRECTORIES;

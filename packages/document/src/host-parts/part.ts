@@ -1,15 +1,13 @@
 import type * as z from 'zod';
-import type { Finding, PathSegment } from '../diagnostics.ts';
+import type { Finding, PathSegment } from '../diagnostics/index.ts';
+import type { JsonSchema } from '../fields/conditions.ts';
+import type { ResolveSecret } from '../fields/convert-values.ts';
+import type { FieldText } from '../fields/field.ts';
+import type { Platform } from '../fields/platform.ts';
 import type { Claim } from '../ownership/claim.ts';
 import type { DocumentName } from '../ownership/drop-ins.ts';
-import type { JsonSchema } from '../sections/conditions.ts';
-import type { FieldText } from '../sections/field.ts';
 import type { SecretsSection } from '../sections/secrets.ts';
-import type { ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
 import type { AbsentModel, AbsentNameModel } from './paths-of-host.ts';
-
-/** The operating systems that a document can be for. */
-export type Platform = 'linux' | 'windows';
 
 /** What else of a document a part may be checked against. */
 export interface Beside {

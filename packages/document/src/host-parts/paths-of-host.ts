@@ -1,8 +1,8 @@
-import type { Finding } from '../diagnostics.ts';
-import type { MountModel } from '../model-storage.ts';
+import type { Finding } from '../diagnostics/index.ts';
 import { isCriticalPath, unitName } from '../ownership/paths.ts';
-import * as z from '../schema.ts';
-import { trimmedEnd } from '../trim.ts';
+import * as z from '../schema/zod.ts';
+import { trimmedEnd } from '../text/trim.ts';
+import type { MountModel } from './storage-model.ts';
 
 /** What files, directories and links of the document have in common. */
 

@@ -1,4 +1,7 @@
-import type { Finding } from '../diagnostics.ts';
+import type { Finding } from '../diagnostics/index.ts';
+import { all, any, atLeastOne, contains, given, must, not, text, VARIABLE, when } from '../fields/conditions.ts';
+import { choice } from '../fields/field.ts';
+import { secret } from '../fields/types.ts';
 import {
   ENVIRONMENT_FILE,
   openrcConfigurationPath,
@@ -7,13 +10,10 @@ import {
   PROXY_SERVICES,
   unitDropInPath,
 } from '../ownership/paths.ts';
-import { holdsCredentials, proxyUrlProblem } from '../proxy-url.ts';
-import * as z from '../schema.ts';
-import type { SecretValue } from '../secret.ts';
-import { all, any, atLeastOne, contains, given, must, not, text, VARIABLE, when } from '../sections/conditions.ts';
-import { choice } from '../sections/field.ts';
-import { secret } from '../versions/v1alpha1/fields.ts';
+import * as z from '../schema/zod.ts';
+import type { SecretValue } from '../secrets/secret.ts';
 import { claimsOn, hostPart } from './part.ts';
+import { holdsCredentials, proxyUrlProblem } from './proxy-url.ts';
 
 export interface ProxyModel {
   /** May hold credentials. */

@@ -1,4 +1,4 @@
-import { choice } from '../sections/field.ts';
+import { choice } from '../fields/field.ts';
 import { hostPart } from './part.ts';
 
 export const prune = hostPart({

@@ -1,6 +1,6 @@
+import { choice } from '../fields/field.ts';
 import { SELINUX_CONFIGURATION } from '../ownership/paths.ts';
-import * as z from '../schema.ts';
-import { choice } from '../sections/field.ts';
+import * as z from '../schema/zod.ts';
 import { claimsOn, hostPart, repeats } from './part.ts';
 
 export interface SelinuxModel {

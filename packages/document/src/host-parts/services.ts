@@ -1,9 +1,9 @@
-import type { Finding } from '../diagnostics.ts';
+import type { Finding } from '../diagnostics/index.ts';
+import { all, is, must, when, without } from '../fields/conditions.ts';
+import { choice } from '../fields/field.ts';
+import { repeated } from '../fields/repeated.ts';
 import { unitDropInPath, unitPath } from '../ownership/paths.ts';
-import * as z from '../schema.ts';
-import { all, is, must, when, without } from '../sections/conditions.ts';
-import { choice } from '../sections/field.ts';
-import { repeated } from '../versions/v1alpha1/repeated.ts';
+import * as z from '../schema/zod.ts';
 import { claimsOn, doubles, hostPart } from './part.ts';
 import { ABSENT_FIELD, absentNames, checkAbsentNames, presentOf } from './paths-of-host.ts';
 

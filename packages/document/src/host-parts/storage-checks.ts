@@ -1,4 +1,4 @@
-import type { Finding, PathSegment } from '../diagnostics.ts';
+import type { Finding, PathSegment } from '../diagnostics/index.ts';
 import { checkMounts } from './mount-checks.ts';
 import type { DeviceSection, StorageSection } from './storage-schema.ts';
 

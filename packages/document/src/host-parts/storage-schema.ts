@@ -1,7 +1,7 @@
-import * as z from '../schema.ts';
-import { choice } from '../sections/field.ts';
-import { SIZE_PATTERN } from '../units.ts';
-import { absolutePath, duration, LINUX_PATH } from '../versions/v1alpha1/fields.ts';
+import { choice } from '../fields/field.ts';
+import { absolutePath, duration, LINUX_PATH } from '../fields/types.ts';
+import * as z from '../schema/zod.ts';
+import { SIZE_PATTERN } from '../text/units.ts';
 
 const waitFor = duration.optional();
 const partition = z.int().min(1).max(128).optional();

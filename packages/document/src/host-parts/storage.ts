@@ -1,5 +1,3 @@
-import type { DeviceSelector, MountModel, PartitionModel, PartitionType, StorageModel } from '../model-storage.ts';
-import { FSTAB } from '../ownership/paths.ts';
 import {
   all,
   any,
@@ -15,13 +13,15 @@ import {
   VARIABLE,
   when,
   without,
-} from '../sections/conditions.ts';
-import { parseSize } from '../units.ts';
-import { milliseconds } from '../versions/v1alpha1/convert-values.ts';
+} from '../fields/conditions.ts';
+import { milliseconds } from '../fields/convert-values.ts';
+import { FSTAB } from '../ownership/paths.ts';
+import { parseSize } from '../text/units.ts';
 import { mountPoint, SOURCE_TYPES } from './mount-checks.ts';
 import { claimsOn, hostPart } from './part.ts';
 import { ABSENT_FIELD, type AbsentNameModel, presentOf } from './paths-of-host.ts';
 import { checkStorage, LABEL_LIMIT } from './storage-checks.ts';
+import type { DeviceSelector, MountModel, PartitionModel, PartitionType, StorageModel } from './storage-model.ts';
 import { type DeviceSection, device, type MountSection, storage as schema } from './storage-schema.ts';
 
 const DEFAULT_DEVICE_WAIT_MS = 60_000;

@@ -1,5 +1,5 @@
+import { choice } from '../fields/field.ts';
 import { FSTAB, UNIT_DIRECTORY, ZRAM_CONFIGURATION } from '../ownership/paths.ts';
-import { choice } from '../sections/field.ts';
 import { claimsOn, hostPart } from './part.ts';
 
 /** Masks of swap units, and the condition that keeps one of the administrator's from starting. */

@@ -1,8 +1,8 @@
-import type { Finding } from '../diagnostics.ts';
+import type { Finding } from '../diagnostics/index.ts';
+import { WHOLE_OF_64_BITS, wholeOf64Bits } from '../fields/types.ts';
 import { dropInPath } from '../ownership/drop-ins.ts';
-import * as z from '../schema.ts';
-import { wholeNumber } from '../verbatim.ts';
-import { WHOLE_OF_64_BITS, wholeOf64Bits } from '../versions/v1alpha1/fields.ts';
+import * as z from '../schema/zod.ts';
+import { wholeNumber } from '../values/verbatim.ts';
 import { claimsOn, hostPart } from './part.ts';
 
 export interface SysctlSetting {

@@ -1,8 +1,8 @@
+import { is, when, without } from '../fields/conditions.ts';
+import { milliseconds } from '../fields/convert-values.ts';
+import { duration } from '../fields/types.ts';
 import { CHRONY_CONFIGURATIONS, NTP_CONFIGURATIONS, TIMESYNCD_CONFIGURATION } from '../ownership/paths.ts';
-import * as z from '../schema.ts';
-import { is, when, without } from '../sections/conditions.ts';
-import { milliseconds } from '../versions/v1alpha1/convert-values.ts';
-import { duration } from '../versions/v1alpha1/fields.ts';
+import * as z from '../schema/zod.ts';
 import { claimsOn, hostPart } from './part.ts';
 
 const DEFAULT_WITHIN_MS = 5_000;

@@ -1,5 +1,5 @@
 import { LOCALTIME, TIMEZONE_FILE } from '../ownership/paths.ts';
-import * as z from '../schema.ts';
+import * as z from '../schema/zod.ts';
 import { claimsOn, hostPart } from './part.ts';
 
 const PART = '[A-Za-z0-9_+-]+';

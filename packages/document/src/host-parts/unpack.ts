@@ -1,6 +1,6 @@
-import type { Finding } from '../diagnostics.ts';
-import * as z from '../schema.ts';
-import { exclusive, type JsonSchema } from '../sections/conditions.ts';
+import type { Finding } from '../diagnostics/index.ts';
+import { exclusive, type JsonSchema } from '../fields/conditions.ts';
+import * as z from '../schema/zod.ts';
 
 export interface SelectionModel {
   /** The one member that is taken, by its name in the archive: it becomes the file. */

@@ -1,9 +1,9 @@
-import type { Finding } from '../diagnostics.ts';
+import type { Finding } from '../diagnostics/index.ts';
+import { is, must, when, without, writtenSecret } from '../fields/conditions.ts';
+import { absolutePath, secret } from '../fields/types.ts';
 import { ACCOUNT_DATABASES, authorizedKeysPath, sudoersPath, usualHome } from '../ownership/paths.ts';
-import * as z from '../schema.ts';
-import type { SecretValue } from '../secret.ts';
-import { is, must, when, without, writtenSecret } from '../sections/conditions.ts';
-import { absolutePath, secret } from '../versions/v1alpha1/fields.ts';
+import * as z from '../schema/zod.ts';
+import type { SecretValue } from '../secrets/secret.ts';
 import { accountId, accountName, doubleIds } from './accounts.ts';
 import { claimsOn, doubles, hostPart } from './part.ts';
 import { ABSENT_FIELD, absentNames, checkAbsentNames, presentOf } from './paths-of-host.ts';

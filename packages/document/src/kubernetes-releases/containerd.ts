@@ -1,4 +1,4 @@
-import { compareVersions, parseVersion, type Version } from '../program-version.ts';
+import { compareVersions, parseVersion, type Version } from '../text/program-version.ts';
 
 const RELEASES = 'https://github.com/containerd/containerd/blob/main/RELEASES.md#kubernetes-support';
 

@@ -1,4 +1,4 @@
-import type { Version } from '../program-version.ts';
+import type { Version } from '../text/program-version.ts';
 
 /** Tags of the images that kubeadm deploys beside Kubernetes itself. */
 export interface CompanionTags {

@@ -1,4 +1,4 @@
-import { compareVersions, parseVersion, type Version } from '../program-version.ts';
+import { compareVersions, parseVersion, type Version } from '../text/program-version.ts';
 import { has } from './features.ts';
 
 type Release = Pick<Version, 'major' | 'minor'>;

@@ -1,4 +1,4 @@
-import { exampleDocument } from '../example.ts';
+import { exampleDocument } from '../versions/example.ts';
 
 /** An annotated document to start from, valid as it is. */
 export function example(role: 'InitControlPlane' | 'JoinControlPlane' | 'Worker'): string {

@@ -1,5 +1,5 @@
-import { jsonSchema as schemaOf } from '../json-schema.ts';
 import { API_VERSIONS } from '../versions/api-versions.ts';
+import { jsonSchema as schemaOf } from '../versions/json-schema.ts';
 
 /**
  * The JSON Schema (draft 2020-12) of a document version, by default the newest. Throws a RangeError for an unknown one.

@@ -1,6 +1,6 @@
 import manifest from '../../package.json' with { type: 'json' };
-import { loadFor, warningsOf } from '../library-source.ts';
-import type { Problem, Source } from './problem.ts';
+import { loadFor, warningsOf } from '../loading/library-source.ts';
+import type { Problem, Source } from '../loading/problem.ts';
 
 export type Validation =
   | {

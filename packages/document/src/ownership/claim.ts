@@ -1,5 +1,5 @@
-import type { PathSegment } from '../diagnostics.ts';
-import type { StepId } from '../step-ids.ts';
+import type { PathSegment } from '../diagnostics/index.ts';
+import type { StepId } from './step-ids.ts';
 
 /** A path that one step manages because of one field of the document. */
 export interface Claim {

@@ -1,5 +1,5 @@
-import type { StepId } from '../step-ids.ts';
 import type { Claim } from './claim.ts';
+import type { StepId } from './step-ids.ts';
 
 /** Two claims on one path, in the order of the table; `how` explains the conflict. */
 export interface Collision {

@@ -1,6 +1,6 @@
 /**
  * Paths on a Linux machine that steps manage. Each is defined here once: the steps use it, and the check of a document
- * finds a second owner with it (`claims.ts`), without the machine.
+ * finds a second owner with it (`claims/index.ts`), without the machine.
  */
 
 export const FSTAB = '/etc/fstab';

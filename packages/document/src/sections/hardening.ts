@@ -1,9 +1,9 @@
-import type { Finding } from '../diagnostics.ts';
-import { CONTROL_IDS, type HardeningProfile, PROFILE_MEANINGS } from '../hardening-controls.ts';
-import * as z from '../schema.ts';
-import { repeated } from '../versions/v1alpha1/repeated.ts';
-import { must } from './conditions.ts';
-import { choice, field, object } from './field.ts';
+import type { Finding } from '../diagnostics/index.ts';
+import { must } from '../fields/conditions.ts';
+import { choice, field, object } from '../fields/field.ts';
+import { repeated } from '../fields/repeated.ts';
+import * as z from '../schema/zod.ts';
+import { CONTROL_IDS, type HardeningProfile, PROFILE_MEANINGS } from './hardening-controls.ts';
 
 export interface HardeningModel {
   readonly profiles: readonly HardeningProfile[];

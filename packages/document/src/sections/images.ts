@@ -1,10 +1,10 @@
-import type { Finding } from '../diagnostics.ts';
-import * as z from '../schema.ts';
-import type { SecretValue } from '../secret.ts';
-import { headersOf, type ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
-import { absolutePath, allowInsecure, headers, httpUrl, sha256 } from '../versions/v1alpha1/fields.ts';
-import { credentialsOverTls, exactlyOne, given, has, not, VARIABLE, when, without } from './conditions.ts';
-import { field, object } from './field.ts';
+import type { Finding } from '../diagnostics/index.ts';
+import { credentialsOverTls, exactlyOne, given, has, not, VARIABLE, when, without } from '../fields/conditions.ts';
+import { headersOf, type ResolveSecret } from '../fields/convert-values.ts';
+import { field, object } from '../fields/field.ts';
+import { absolutePath, allowInsecure, headers, httpUrl, sha256 } from '../fields/types.ts';
+import * as z from '../schema/zod.ts';
+import type { SecretValue } from '../secrets/secret.ts';
 
 export interface ImagesModel {
   readonly archives: readonly ImageArchive[];

@@ -1,10 +1,10 @@
-import type { Finding } from '../diagnostics.ts';
-import type { Platform } from '../host-parts/part.ts';
+import type { Finding } from '../diagnostics/index.ts';
+import { milliseconds, type ResolveSecret } from '../fields/convert-values.ts';
+import { field, object } from '../fields/field.ts';
+import type { Platform } from '../fields/platform.ts';
+import { absolutePath, duration } from '../fields/types.ts';
 import { DEFAULT_SENTINEL } from '../ownership/paths.ts';
-import * as z from '../schema.ts';
-import { milliseconds, type ResolveSecret } from '../versions/v1alpha1/convert-values.ts';
-import { absolutePath, duration } from '../versions/v1alpha1/fields.ts';
-import { field, object } from './field.ts';
+import * as z from '../schema/zod.ts';
 import type { SecretsSection } from './secrets.ts';
 import { checkSinks, type SinkModel, type SinkSection, sinkSection, toSink } from './sinks/index.ts';
 

@@ -1,4 +1,6 @@
-import * as z from '../schema.ts';
+import { secretOverTls } from '../fields/conditions.ts';
+import { headersOf, milliseconds, type ResolveSecret } from '../fields/convert-values.ts';
+import { field, object, oneOf } from '../fields/field.ts';
 import {
   allowInsecure,
   duration,
@@ -9,9 +11,11 @@ import {
   machinePath,
   type SecretField,
   sha256,
-} from '../versions/v1alpha1/fields.ts';
-import { secretOverTls } from './conditions.ts';
-import { field, object, oneOf } from './field.ts';
+} from '../fields/types.ts';
+import * as z from '../schema/zod.ts';
+import { Secret, type SecretSource, type SecretValue } from '../secrets/secret.ts';
+
+const DEFAULT_EXEC_TIMEOUT_MS = 30_000;
 
 const region = field(
   z.string().regex(/^[a-z]{2}(?:-[a-z]+)+-\d$/, 'not an AWS region'),
@@ -118,4 +122,43 @@ export function writtenValue(field: SecretField | undefined, secrets: SecretsSec
   if (field === undefined || typeof field === 'string') return field;
   const source = secrets[field.secret];
   return source !== undefined && 'value' in source ? source.value : undefined;
+}
+
+/** The references of a document by name; a reference inside another's headers is followed, a circle never was valid. */
+export function secretResolver(secrets: SecretsSection): ResolveSecret {
+  const made = new Map<string, SecretValue>();
+  const resolve: ResolveSecret = (field, path) => {
+    if (typeof field === 'string') return { name: path, source: { kind: 'value', secret: new Secret(field) } };
+    const known = made.get(field.secret);
+    if (known !== undefined) return known;
+    const section = secrets[field.secret];
+    if (section === undefined) throw new TypeError(`secret ${field.secret} was not checked`);
+    const value: SecretValue = { name: `secrets.${field.secret}`, source: toSource(section, resolve, field.secret) };
+    made.set(field.secret, value);
+    return value;
+  };
+  // Every literal is made a Secret, used or not: from then on it is removed from all output.
+  for (const name of Object.keys(secrets)) resolve({ secret: name }, name);
+  return resolve;
+}
+
+function toSource(section: SecretsSection[string], resolve: ResolveSecret, name: string): SecretSource {
+  if ('value' in section) return { kind: 'value', secret: new Secret(section.value) };
+  if ('file' in section) return { kind: 'file', path: section.file };
+  if ('env' in section) return { kind: 'env', variable: section.env };
+  if ('systemdCredential' in section) return { kind: 'systemdCredential', name: section.systemdCredential };
+  if ('exec' in section) {
+    const { command, timeout } = section.exec;
+    return { kind: 'exec', command, timeoutMs: milliseconds(timeout) ?? DEFAULT_EXEC_TIMEOUT_MS };
+  }
+  if ('http' in section) {
+    const { url, headers, sha256, pointer } = section.http;
+    return { kind: 'http', url, headers: headersOf(headers, resolve, `secrets.${name}`), sha256, pointer };
+  }
+  if ('awsSecretsManager' in section) {
+    const { secretId, region, key, endpoint } = section.awsSecretsManager;
+    return { kind: 'awsSecretsManager', secretId, region, key, endpoint };
+  }
+  const { name: parameter, region, endpoint } = section.awsParameter;
+  return { kind: 'awsParameter', name: parameter, region, endpoint };
 }

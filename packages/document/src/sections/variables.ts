@@ -1,8 +1,8 @@
-import type { PathSegment } from '../diagnostics.ts';
-import * as z from '../schema.ts';
-import type { VariableSource } from '../variables.ts';
-import { absolutePath, environmentName } from '../versions/v1alpha1/fields.ts';
-import { choice, field, object, oneOf } from './field.ts';
+import type { PathSegment } from '../diagnostics/index.ts';
+import { choice, field, object, oneOf } from '../fields/field.ts';
+import { absolutePath, environmentName } from '../fields/types.ts';
+import * as z from '../schema/zod.ts';
+import type { VariableSource } from '../trees/variables.ts';
 
 const variableSource = oneOf({
   value: field(z.string(), 'The value itself.', { example: 'eu-west-1' }),

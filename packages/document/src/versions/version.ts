@@ -1,7 +1,7 @@
-import type { Finding, PathSegment } from '../diagnostics.ts';
-import type { Model } from '../model.ts';
-import type { Fields } from '../sections/field.ts';
-import type { VariableSource } from '../variables.ts';
+import type { Finding, PathSegment } from '../diagnostics/index.ts';
+import type { Fields } from '../fields/field.ts';
+import type { Model } from '../model/index.ts';
+import type { VariableSource } from '../trees/variables.ts';
 
 /** What `machineadm upgrade` can change of what lasts: settings of the kubelet, and of the static pods of a control plane. */
 export type ChangeablePart = 'kubelet' | 'controlPlane';

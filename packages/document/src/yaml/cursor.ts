@@ -1,4 +1,4 @@
-import type { Place } from '../diagnostics.ts';
+import type { Place } from '../diagnostics/index.ts';
 
 /** The text is outside this parser's subset; nothing after `at` is read. */
 export class YamlError extends Error {

@@ -1,5 +1,5 @@
-import type { Place } from '../diagnostics.ts';
-import type { Tree } from '../tree.ts';
+import type { Place } from '../diagnostics/index.ts';
+import type { Tree } from '../trees/tree.ts';
 import { type Cursor, syntaxError } from './cursor.ts';
 import { type Entries, keyOf, type Parts, type Properties } from './parts.ts';
 import { beginsPlain, isFlowPunctuation, plainEnd, readQuoted } from './scalars.ts';

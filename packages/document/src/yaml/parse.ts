@@ -1,5 +1,5 @@
-import type { Diagnostic, Place } from '../diagnostics.ts';
-import type { Tree } from '../tree.ts';
+import type { Diagnostic, Place } from '../diagnostics/index.ts';
+import type { Tree } from '../trees/tree.ts';
 import { Cursor, END, syntaxError, YamlError } from './cursor.ts';
 import { FlowReader } from './flow.ts';
 import { isKey, LONGEST_KEY } from './implicit-key.ts';

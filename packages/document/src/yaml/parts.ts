@@ -1,5 +1,5 @@
-import { formatPath, type PathSegment, type Place } from '../diagnostics.ts';
-import type { ScalarTree, Tree } from '../tree.ts';
+import { formatPath, type PathSegment, type Place } from '../diagnostics/index.ts';
+import type { ScalarTree, Tree } from '../trees/tree.ts';
 import { coreTag, resolvePlain, resolveTagged } from './core-schema.ts';
 import { type Cursor, syntaxError, YamlError } from './cursor.ts';
 

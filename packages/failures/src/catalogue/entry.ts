@@ -1,4 +1,4 @@
-import type { Reason } from '@machineadm/document/reasons.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 
 /**
  * The source of a line. `unit` is the service manager's present state of a service, `check` a present measurement, and

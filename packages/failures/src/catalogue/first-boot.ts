@@ -1,4 +1,4 @@
-import { PACKAGE_LOCK, PACKAGE_LOCK_HELD } from '@machineadm/document/package-lock.ts';
+import { PACKAGE_LOCK, PACKAGE_LOCK_HELD } from '@machineadm/document/outcomes/package-lock.ts';
 import type { TopicEntry } from './entry.ts';
 
 const HOLDER = 'by process 1804 (unattended-upgr)';

@@ -7,7 +7,7 @@ import {
   DEFAULT_ETCD_DATA_DIRECTORY,
   SCHEDULER_KUBECONFIG,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import type { AppliesTo, Check, Component, Control, KubeletValue, Mount, Rule } from '../control.ts';
+import type { AppliesTo, Check, Component, Control, KubeletValue, Mount, Rule } from './control.ts';
 
 /** The vocabulary of the tables of controls. */
 

@@ -6,7 +6,6 @@ import {
   STATIC_PODS_DIRECTORY,
   SUPER_ADMIN_KUBECONFIG,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import { type Control, RULES } from '../control.ts';
 import {
   ANONYMOUS,
   AUDIT_LOG_MOUNT,
@@ -27,6 +26,7 @@ import {
   SERVING_CERTIFICATES,
   STRONG_CIPHERS,
 } from './build.ts';
+import { type Control, RULES } from './control.ts';
 
 /**
  * CIS Kubernetes Benchmark v1.12, sections 1.1 to 1.4: the files and arguments of the control plane. Checks as in kube-bench

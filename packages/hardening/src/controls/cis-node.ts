@@ -3,7 +3,6 @@ import {
   KUBELET_FLAGS_ENVIRONMENT,
   KUBELET_KUBECONFIG,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import { type Control, RULES } from '../control.ts';
 import {
   AUDIT_POLICY_MOUNT,
   argument,
@@ -20,6 +19,7 @@ import {
   SERVING_CERTIFICATES,
   STRONG_CIPHERS,
 } from './build.ts';
+import { type Control, RULES } from './control.ts';
 
 /**
  * CIS Kubernetes Benchmark v1.12, sections 2, 3 and 4: etcd, what the control plane is configured for, and the nodes. Checks

@@ -1,6 +1,6 @@
-import type { Control } from '../control.ts';
 import { CIS_CONTROL_PLANE } from './cis-control-plane.ts';
 import { CIS_NODE } from './cis-node.ts';
+import type { Control } from './control.ts';
 import { OPERATING_SYSTEM } from './operating-system.ts';
 import { STIG_CONTROL_PLANE } from './stig-control-plane.ts';
 import { STIG_NODE } from './stig-node.ts';

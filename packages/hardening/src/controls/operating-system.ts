@@ -1,5 +1,5 @@
-import type { Control } from '../control.ts';
 import { KUBELET_KERNEL_SETTINGS, moduleDenied, os, sysctl, unimplementable } from './build.ts';
+import type { Control } from './control.ts';
 
 /**
  * The network, kernel and module controls of the CIS benchmarks for operating systems, with the numbers of CIS Ubuntu 24.04

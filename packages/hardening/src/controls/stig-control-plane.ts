@@ -1,4 +1,3 @@
-import { type Control, RULES } from '../control.ts';
 import {
   ANONYMOUS,
   AUDIT_LOG_MOUNT,
@@ -11,6 +10,7 @@ import {
   STRONG_CIPHERS,
   stig,
 } from './build.ts';
+import { type Control, RULES } from './control.ts';
 
 /** DISA Kubernetes STIG V1R9 (U_Kubernetes_STIG_V1R9_Manual-xccdf.xml): arguments of the control plane. */
 export const STIG_CONTROL_PLANE: readonly Control[] = [

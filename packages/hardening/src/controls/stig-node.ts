@@ -4,7 +4,6 @@ import {
   KUBELET_KUBECONFIG,
   STATIC_PODS_DIRECTORY,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import { type Control, RULES } from '../control.ts';
 import {
   BY_KUBEADM,
   CLUSTER_CA,
@@ -22,6 +21,7 @@ import {
   SSH,
   stig,
 } from './build.ts';
+import { type Control, RULES } from './control.ts';
 
 /** The same: the kubelet, feature gates, files, services, and what no node can tell. Both tables are its 95 rules. */
 export const STIG_NODE: readonly Control[] = [

@@ -1,8 +1,8 @@
-import { omitEmpty, omitUndefined } from '@machineadm/document/defined.ts';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import type { KubeadmPod } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import type { Version } from '@machineadm/document/program-version.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import type { Version } from '@machineadm/document/text/program-version.ts';
+import { omitEmpty, omitUndefined } from '@machineadm/document/values/defined.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
 import { componentFields } from '../cluster.ts';
 import type { RequestedNames } from '../components.ts';
 import type { Fields } from '../fields.ts';

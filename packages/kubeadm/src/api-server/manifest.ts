@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import { foreignYaml, QUIET } from '@machineadm/document/foreign-yaml.ts';
 import { STATIC_PODS_DIRECTORY } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
+import { foreignYaml, QUIET } from '@machineadm/document/yaml/foreign-yaml.ts';
 
 /** kubeadm's static pod of the API server. */
 export const API_SERVER_MANIFEST = `${STATIC_PODS_DIRECTORY}/kube-apiserver.yaml`;

@@ -1,9 +1,9 @@
-import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
 import { has } from '@machineadm/document/kubernetes-releases/features.ts';
 import { companionTags, defaultRepository } from '@machineadm/document/kubernetes-releases/images.ts';
-import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import type { KubernetesModel, Model } from '@machineadm/document/model/index.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
+import { foreignYaml } from '@machineadm/document/yaml/foreign-yaml.ts';
 import { kubeadmWith } from '../version.ts';
 
 /** An image that a document needs, and its purpose. */

@@ -1,4 +1,4 @@
-import { formatDuration } from '@machineadm/document/units.ts';
+import { formatDuration } from '@machineadm/document/text/units.ts';
 import type { RunStatus } from '../status.ts';
 import { axisOf, BOOT_SPANS } from '../timeline-chart.ts';
 import { type Html, html } from './html.ts';

@@ -1,4 +1,4 @@
-import type { Version } from '@machineadm/document/program-version.ts';
+import type { Version } from '@machineadm/document/text/program-version.ts';
 import type { Reported } from '../summary.ts';
 
 /**

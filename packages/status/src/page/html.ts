@@ -1,5 +1,5 @@
-import { printable } from '@machineadm/document/printable.ts';
-import { redact } from '@machineadm/document/redaction.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
+import { printable } from '@machineadm/document/text/printable.ts';
 
 /** A piece of HTML with escaped text. Only `html` creates it. */
 export class Html {

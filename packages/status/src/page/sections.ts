@@ -1,4 +1,4 @@
-import { formatDuration } from '@machineadm/document/units.ts';
+import { formatDuration } from '@machineadm/document/text/units.ts';
 import type { RunStatus } from '../status.ts';
 import type { PageCheck, PageEvidence, PagePlannedChange, PageVerdict } from './content.ts';
 import { type Html, html } from './html.ts';

@@ -1,6 +1,6 @@
-import { formatPlace } from '@machineadm/document/diagnostics.ts';
-import { REASONS } from '@machineadm/document/reasons.ts';
-import { formatDuration } from '@machineadm/document/units.ts';
+import { formatPlace } from '@machineadm/document/diagnostics/index.ts';
+import { REASONS } from '@machineadm/document/outcomes/reasons.ts';
+import { formatDuration } from '@machineadm/document/text/units.ts';
 import { formatCauses, nextCommand } from '../progress.ts';
 import type { RunStatus } from '../status.ts';
 import type { Reported } from '../summary.ts';

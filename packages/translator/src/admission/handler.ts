@@ -3,10 +3,10 @@ import { SECRET_TYPE, type SecretObject } from '../cluster/objects.ts';
 import { configOwner, type Related, relatedObjects, type ServedVersions } from '../cluster/related.ts';
 import { essentials } from '../conversions/essentials.ts';
 import type { Conversions } from '../conversions/pool.ts';
-import { Kept } from '../kept.ts';
-import { isTranslated } from '../mark.ts';
-import { hasBootstrapData, isOptedIn } from '../opt-in.ts';
-import { type Profiles, profileFor } from '../profiles.ts';
+import { Kept } from '../handover/kept.ts';
+import { isTranslated } from '../handover/mark.ts';
+import { hasBootstrapData, isOptedIn } from '../handover/opt-in.ts';
+import { type Profiles, profileFor } from '../handover/profiles.ts';
 import { reportSink } from '../reports/token.ts';
 import { type AdmissionRequest, allowed, kept, translated } from './review.ts';
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { SecretObject } from '../cluster/objects.ts';
-import { keptMark, MARKS, type Mark, translatedMark } from '../mark.ts';
+import { keptMark, MARKS, type Mark, translatedMark } from '../handover/mark.ts';
 
 /** An AdmissionReview for a Secret (k8s api/admission/v1). */
 const Review = z.looseObject({

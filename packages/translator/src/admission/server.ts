@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { validateReview } from '../provider/admission.ts';
-import { errorText, type Log } from '../service/log.ts';
-import type { Metrics } from '../service/metrics.ts';
+import { errorText, type Log } from '../telemetry/log.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 import { answerHook, isHook } from '../updates/hooks.ts';
 import type { Updates } from '../updates/update.ts';
 import type { Callers } from './caller.ts';

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { pause } from '../service/leader.ts';
 import { type Api, isStatus } from './api.ts';
+import { pause } from './leader.ts';
 
 const List = z.looseObject({
   metadata: z.looseObject({ resourceVersion: z.string().optional(), continue: z.string().optional() }),

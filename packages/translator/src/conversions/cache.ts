@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { KubernetesObject, SecretObject } from '../cluster/objects.ts';
-import type { Profile } from '../profiles.ts';
+import type { Profile } from '../handover/profiles.ts';
 import { decoded, formatOf } from './secret-data.ts';
 import type { CheckedDocument, ConvertedSecret, WrapOptions } from './translate.ts';
 

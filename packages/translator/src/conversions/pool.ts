@@ -1,9 +1,9 @@
 import { Worker } from 'node:worker_threads';
-import { errorMessage } from '@machineadm/document/errors.ts';
-import { Kept } from '../kept.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
+import { Kept } from '../handover/kept.ts';
+import type { Job, Result, Tasks } from '../worker/tasks.ts';
 import { CheckedDocuments, ConversionCache } from './cache.ts';
 import { FairQueue } from './fair-queue.ts';
-import type { Job, Result, Tasks } from './worker.ts';
 
 /**
  * Runs the conversions of this translator. The namespaces take turns. Throws `Kept`, and `TooExpensive` where one needed more

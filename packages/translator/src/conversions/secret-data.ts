@@ -1,5 +1,5 @@
 import type { SecretObject } from '../cluster/objects.ts';
-import { Kept } from '../kept.ts';
+import { Kept } from '../handover/kept.ts';
 
 /** The format of the Secret: cloud-config where it says nothing (cluster-api docs, bootstrap-config contract). */
 export type SecretFormat = 'cloud-config' | 'ignition';

@@ -1,9 +1,9 @@
 import { CODES, convert, type Decision } from '@machineadm/convert/index.ts';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { type DocumentSource, type LoadedDocument, loadDocument } from '@machineadm/document/load.ts';
-import { documentSecrets } from '@machineadm/document/secrets-of.ts';
-import { toPlain } from '@machineadm/document/tree.ts';
-import { VERBATIM_TAG } from '@machineadm/document/verbatim.ts';
+import { type DocumentSource, type LoadedDocument, loadDocument } from '@machineadm/document/loading/load.ts';
+import { documentSecrets } from '@machineadm/document/loading/secrets-of.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { toPlain } from '@machineadm/document/trees/tree.ts';
+import { VERBATIM_TAG } from '@machineadm/document/values/verbatim.ts';
 import { renderDownloadScript } from '@machineadm/user-data/download-script.ts';
 import {
   assertAccepted,
@@ -13,8 +13,8 @@ import {
 } from '@machineadm/user-data/index.ts';
 import { stringify } from 'yaml';
 import type { KubernetesObject, SecretObject } from '../cluster/objects.ts';
-import { Kept } from '../kept.ts';
-import type { Profile } from '../profiles.ts';
+import { Kept } from '../handover/kept.ts';
+import type { Profile } from '../handover/profiles.ts';
 import { formatOf, type SecretFormat } from './secret-data.ts';
 
 /** A document made of the user data of the kubeadm bootstrap provider, and how it is to be delivered. */

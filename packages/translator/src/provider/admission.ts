@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { Conversions } from '../conversions/pool.ts';
-import { Kept } from '../kept.ts';
+import { Kept } from '../handover/kept.ts';
 import { configOf, KIND, VERSION } from './objects.ts';
 
 /** An AdmissionReview for a MachineadmConfig or a MachineadmConfigTemplate (k8s api/admission/v1). */

@@ -1,5 +1,5 @@
 import { NEWEST_KNOWN_MINOR, OLDEST_MINOR } from '@machineadm/document/kubernetes-releases/minor.ts';
-import { loadDocument } from '@machineadm/document/load.ts';
+import { loadDocument } from '@machineadm/document/loading/load.ts';
 import type { Config } from './objects.ts';
 import { documentProblems, isObject, renderDocument } from './render.ts';
 

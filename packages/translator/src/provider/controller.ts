@@ -1,13 +1,13 @@
 import { type Api, isStatus } from '../cluster/api.ts';
 import { type FollowOptions, follow } from '../cluster/follow.ts';
+import { pause } from '../cluster/leader.ts';
+import { configNameOf, keyOf, ObjectStore, objectOf } from '../cluster/object-store.ts';
 import { CORE_GROUP, type KubernetesObject, ownerOf } from '../cluster/objects.ts';
 import { collectionPath, readObject, type ServedVersions } from '../cluster/related.ts';
 import type { Conversions } from '../conversions/pool.ts';
-import type { Profiles } from '../profiles.ts';
-import { configNameOf, keyOf, ObjectStore, objectOf } from '../reconcile/objects.ts';
-import { pause } from '../service/leader.ts';
-import { errorText, type Log } from '../service/log.ts';
-import type { Metrics } from '../service/metrics.ts';
+import type { Profiles } from '../handover/profiles.ts';
+import { errorText, type Log } from '../telemetry/log.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 import { bootstrapData } from './bootstrap-data.ts';
 import { NotReady } from './not-ready.ts';
 import { CONFIGS, type Config, configOf, KIND } from './objects.ts';

@@ -1,5 +1,5 @@
 import type { KubernetesObject } from '../cluster/objects.ts';
-import { ANNOTATIONS } from '../profiles.ts';
+import { ANNOTATIONS } from '../handover/profiles.ts';
 import { DECIDED } from './decided.ts';
 import { NotReady } from './not-ready.ts';
 import type { Config } from './objects.ts';

@@ -1,6 +1,6 @@
 import { createHash, randomInt, X509Certificate } from 'node:crypto';
-import { foreignYaml } from '@machineadm/document/foreign-yaml.ts';
-import { pemBlocks } from '@machineadm/document/pem.ts';
+import { pemBlocks } from '@machineadm/document/encodings/pem.ts';
+import { foreignYaml } from '@machineadm/document/yaml/foreign-yaml.ts';
 import * as z from 'zod';
 import { isStatus } from '../cluster/api.ts';
 import { NotReady } from './not-ready.ts';

@@ -1,16 +1,24 @@
 import { type Api, isStatus } from '../cluster/api.ts';
 import { type FollowOptions, follow } from '../cluster/follow.ts';
+import { pause } from '../cluster/leader.ts';
+import {
+  configNameOf,
+  dataSecretOf,
+  generationOf,
+  hasInstance,
+  keyOf,
+  ObjectStore,
+  objectOf,
+} from '../cluster/object-store.ts';
 import { BOOTSTRAP_GROUP, CLUSTER_LABEL, CORE_GROUP, type KubernetesObject, ownerOf } from '../cluster/objects.ts';
 import { collectionPath, readObject, type ServedVersions } from '../cluster/related.ts';
-import { hasBootstrapData, isOptedIn } from '../opt-in.ts';
-import { type Profiles, profileFor } from '../profiles.ts';
+import { hasBootstrapData, isOptedIn } from '../handover/opt-in.ts';
+import { type Profiles, profileFor } from '../handover/profiles.ts';
 import type { Judged } from '../reports/conditions.ts';
 import { prepareReport } from '../reports/prepare.ts';
 import { presentConditions, writeConditions } from '../reports/write-conditions.ts';
-import { pause } from '../service/leader.ts';
-import { errorText, type Log } from '../service/log.ts';
-import type { Metrics } from '../service/metrics.ts';
-import { configNameOf, dataSecretOf, generationOf, hasInstance, keyOf, ObjectStore, objectOf } from './objects.ts';
+import { errorText, type Log } from '../telemetry/log.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 import { verdictAt } from './stored.ts';
 import { eventOf, TRANSLATED_CONDITION } from './verdict.ts';
 

@@ -1,7 +1,7 @@
 import { type Api, isStatus } from '../cluster/api.ts';
 import { type KubernetesObject, SecretObject } from '../cluster/objects.ts';
 import { configOwner } from '../cluster/related.ts';
-import { storedState } from '../mark.ts';
+import { storedState } from '../handover/mark.ts';
 import type { Judged } from '../reports/conditions.ts';
 import { verdictOn } from './verdict.ts';
 

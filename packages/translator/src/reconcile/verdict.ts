@@ -1,5 +1,5 @@
 import type { KubernetesObject } from '../cluster/objects.ts';
-import type { Stored } from '../mark.ts';
+import type { Stored } from '../handover/mark.ts';
 import type { Judged } from '../reports/conditions.ts';
 
 /** The condition on the KubeadmConfig and the Machine: whether the bootstrap data that is stored runs machineadm. */

@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import { type Api, isStatus } from '../cluster/api.ts';
 import { type FollowOptions, follow } from '../cluster/follow.ts';
+import { pause } from '../cluster/leader.ts';
 import { KubernetesObject } from '../cluster/objects.ts';
 import { readObject, type ServedVersions } from '../cluster/related.ts';
-import { pause } from '../service/leader.ts';
-import { errorText, type Log } from '../service/log.ts';
-import type { Metrics } from '../service/metrics.ts';
+import { errorText, type Log } from '../telemetry/log.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 import { reportedConditions } from './conditions.ts';
 import { isOwnedBy, REPORT_LABEL, REPORT_PREFIX } from './objects.ts';
 import { writeConditions } from './write-conditions.ts';

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { errorMessage } from '@machineadm/document/errors.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import * as z from 'zod';
 import { type Api, isStatus } from '../cluster/api.ts';
 import { KubernetesObject } from '../cluster/objects.ts';
 import type { ReportSink } from '../conversions/translate.ts';
-import type { Profile } from '../profiles.ts';
+import type { Profile } from '../handover/profiles.ts';
 import { isOwnedBy, reportName } from './objects.ts';
 
 const TokenRequest = z.looseObject({ status: z.looseObject({ token: z.string().min(1) }) });

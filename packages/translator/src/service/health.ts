@@ -1,5 +1,5 @@
 import { createServer, type Server } from 'node:http';
-import type { Metrics } from './metrics.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 
 /** Answers probes and Prometheus. `isReady` says whether admission requests are served. */
 export function healthServer(metrics: Metrics, isReady: () => boolean): Server {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { errorMessage } from '@machineadm/document/errors.ts';
-import { Kept } from '../kept.ts';
-import { NO_PROFILES, type Profiles, parseProfiles } from '../profiles.ts';
+import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
+import { Kept } from '../handover/kept.ts';
+import { NO_PROFILES, type Profiles, parseProfiles } from '../handover/profiles.ts';
 
 /**
  * The profiles of a file that may change at any time, as a mounted ConfigMap does. It is read for each translation and

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { errorText, type Log } from '../service/log.ts';
+import { errorText, type Log } from '../telemetry/log.ts';
 import { canUpdate, discovery, failed, HOOKS, HOOKS_VERSION, type Hook, updating } from './answers.ts';
 import { updateProblem } from './can-update.ts';
 import { type Change, machineChange, machineSetChange, machineToUpdate } from './objects.ts';

@@ -1,6 +1,6 @@
-import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
-import { compareVersions, parseVersion } from '@machineadm/document/program-version.ts';
+import type { KubernetesModel, Model } from '@machineadm/document/model/index.ts';
 import { whyFixed } from '@machineadm/document/sections/kubernetes/fixed-kubelet-settings.ts';
+import { compareVersions, parseVersion } from '@machineadm/document/text/program-version.ts';
 import { type MergeOptions, mergedDocument } from '../conversions/translate.ts';
 import { sampleDocument } from '../provider/check.ts';
 import type { Config } from '../provider/objects.ts';

@@ -1,9 +1,9 @@
-import { compareVersions, parseVersion } from '@machineadm/document/program-version.ts';
+import { compareVersions, parseVersion } from '@machineadm/document/text/program-version.ts';
 import * as z from 'zod';
 import { CLUSTER_LABEL, type KubernetesObject } from '../cluster/objects.ts';
 import { readObject } from '../cluster/related.ts';
-import { Kept } from '../kept.ts';
-import { profileFor } from '../profiles.ts';
+import { Kept } from '../handover/kept.ts';
+import { profileFor } from '../handover/profiles.ts';
 import { secretValues } from '../provider/bootstrap-data.ts';
 import { NotReady } from '../provider/not-ready.ts';
 import { CONFIGS, clusterFacts, configOf, KIND, ownerState } from '../provider/objects.ts';

@@ -1,6 +1,6 @@
-import type { DirectoryLoginsModel } from '@machineadm/document/model.ts';
+import type { DirectoryLoginsModel } from '@machineadm/document/model/index.ts';
 import { SSSD_CONFIGURATION_PATH } from '@machineadm/document/ownership/paths.ts';
-import { trimmedEnd } from '@machineadm/document/trim.ts';
+import { trimmedEnd } from '@machineadm/document/text/trim.ts';
 import type { DomainMembership } from '../membership.ts';
 
 /** sssd exits with status 4 if its configuration is readable by other users. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { evidenceFrom, MachineadmError } from '@machineadm/document/errors.ts';
+import { evidenceFrom, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { NAME_SERVICE_SWITCH } from '@machineadm/document/ownership/paths.ts';
-import { lastLine } from '@machineadm/document/printable.ts';
+import { lastLine } from '@machineadm/document/text/printable.ts';
 import type { Host, QueryHost } from '../../../host/seam/host.ts';
 import { isAsWritten, type OwnFile, readOwnFile } from '../../../owned-files/difference.ts';
 import { textDiff } from '../../../owned-files/text-diff.ts';

@@ -1,6 +1,6 @@
-import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
-import type { DomainCredentials } from '@machineadm/document/model.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
+import type { DomainCredentials } from '@machineadm/document/model/index.ts';
+import { type Evidence, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 
 /** A cause by its number; the reasons are those of the same causes on Linux (`features/active-directory/failures.ts`). */
 interface KnownFailure {

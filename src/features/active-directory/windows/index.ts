@@ -1,7 +1,7 @@
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import { secretsIn } from '@machineadm/document/secret-values.ts';
-import { member, text } from '@machineadm/document/untyped.ts';
+import { secretsIn } from '@machineadm/document/secrets/secret-values.ts';
+import { member, text } from '@machineadm/document/values/untyped.ts';
 import type { DirectoryNetwork } from '../../../host/network/directory.ts';
 import type { Host, QueryHost } from '../../../host/seam/host.ts';
 import { READ_DOMAIN } from '../../../host/windows/domain-scripts.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Evidence, MachineadmError } from '@machineadm/document/errors.ts';
-import { textLines } from '@machineadm/document/printable.ts';
-import { member, number, text } from '@machineadm/document/untyped.ts';
+import { type Evidence, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { textLines } from '@machineadm/document/text/printable.ts';
+import { member, number, text } from '@machineadm/document/values/untyped.ts';
 import type { Host, QueryHost } from '../../../host/seam/host.ts';
 import { logTail } from '../../../host/services/log.ts';
 import {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { textLines } from '@machineadm/document/printable.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
+import { textLines } from '@machineadm/document/text/printable.ts';
 import type { DirectoryNetwork } from '../../../host/network/directory.ts';
 import type { QueryHost } from '../../../host/seam/host.ts';
 import type { Execution } from '../../../step/index.ts';

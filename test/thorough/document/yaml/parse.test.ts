@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { type Diagnostic, formatDiagnostic } from '@machineadm/document/diagnostics.ts';
-import { toPlain } from '@machineadm/document/tree.ts';
-import { Verbatim } from '@machineadm/document/verbatim.ts';
+import { type Diagnostic, formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
+import { toPlain } from '@machineadm/document/trees/tree.ts';
+import { Verbatim } from '@machineadm/document/values/verbatim.ts';
 import { resolvePlain } from '@machineadm/document/yaml/core-schema.ts';
 import { parseYaml } from '@machineadm/document/yaml/parse.ts';
 import fc from 'fast-check';

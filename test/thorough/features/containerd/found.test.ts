@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { ContainerdModel, TomlTable } from '@machineadm/document/model.ts';
-import type { Version } from '@machineadm/document/program-version.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import type { ContainerdModel, TomlTable } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import type { Version } from '@machineadm/document/text/program-version.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import fc from 'fast-check';
 import { parse, stringify } from 'smol-toml';
 import { valueAt } from '../../../../src/container-runtime/toml-tree.ts';

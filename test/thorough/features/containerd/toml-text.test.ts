@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Verbatim } from '@machineadm/document/verbatim.ts';
+import { Verbatim } from '@machineadm/document/values/verbatim.ts';
 import fc from 'fast-check';
 import { parse, stringify, TomlDate } from 'smol-toml';
 import { mergeTables, sameTables } from '../../../../src/container-runtime/toml-tree.ts';

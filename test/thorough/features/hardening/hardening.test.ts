@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import type { HardeningModel } from '@machineadm/document/model.ts';
+import type { HardeningModel } from '@machineadm/document/model/index.ts';
 import { readManifest } from '@machineadm/hardening/manifest.ts';
 import { auditControls } from '../../../../src/features/hardening/audit.ts';
 import { hardeningStep } from '../../../../src/features/hardening/index.ts';

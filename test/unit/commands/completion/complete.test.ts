@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { CODES } from '@machineadm/convert/codes.ts';
+import { CODES } from '@machineadm/convert/report/codes.ts';
 import { exampleDocument } from '@machineadm/document/index.ts';
 import { type Command, Help } from 'commander';
 import { completionsFor } from '../../../../src/commands/completion/complete.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { exampleDocument } from '@machineadm/document/example.ts';
+import { exampleDocument } from '@machineadm/document/versions/example.ts';
 import { machineCheckGroups } from '../../../../src/commands/doctor/machine-checks.ts';
 import { loaded } from '../../../support/document.ts';
 import { facts } from '../../../support/facts.ts';

@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { createServer as createHttpsServer } from 'node:https';
 import { createServer } from 'node:net';
 import { describe, test } from 'node:test';
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { CATALOGUE } from '@machineadm/failures/catalogue.ts';
 import { checkCertificates } from '../../../../src/diagnosis/checks/certificates.ts';
 import { checkEndpoint, parseEndpoint } from '../../../../src/diagnosis/checks/endpoint.ts';

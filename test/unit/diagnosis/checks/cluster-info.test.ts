@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { Secret } from '@machineadm/document/secret.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { checkClusterInfo } from '../../../../src/diagnosis/checks/cluster-info.ts';
 import { type EarlyCause, watchForCause } from '../../../../src/diagnosis/early-cause.ts';
 import { publicKeyHash } from '../../../../src/host/cluster/cluster-info.ts';

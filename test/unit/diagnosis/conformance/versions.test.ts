@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, test } from 'node:test';
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { systemdVersion } from '../../../../src/diagnosis/conformance/image.ts';
 import { evaluateClauses } from '../../../../src/diagnosis/conformance/index.ts';
 import { kernelVersion } from '../../../../src/diagnosis/conformance/kernels.ts';

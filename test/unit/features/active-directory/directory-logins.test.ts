@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ActiveDirectoryModel } from '@machineadm/document/model.ts';
+import type { ActiveDirectoryModel } from '@machineadm/document/model/index.ts';
 import {
   sssdConfiguration,
   withDirectory,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { redact } from '@machineadm/document/redaction.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import { readBlob } from '../../../../src/features/active-directory/blob.ts';
 import { readKeytab } from '../../../../src/features/active-directory/keytab.ts';
 import { readClock } from '../../../../src/host/network/directory.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ActiveDirectoryModel } from '@machineadm/document/model.ts';
+import type { ActiveDirectoryModel } from '@machineadm/document/model/index.ts';
 import { activeDirectoryStep } from '../../../../src/features/active-directory/index.ts';
 import { kerberosConfiguration } from '../../../../src/features/active-directory/kerberos-configuration.ts';
 import type { DirectoryNetwork } from '../../../../src/host/network/directory.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { ContainerdModel, KubernetesModel, Model } from '@machineadm/document/model.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
+import type { ContainerdModel, KubernetesModel, Model } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { parse, stringify } from 'smol-toml';
 import { containerdStep } from '../../../../src/features/containerd/index.ts';
 import type { CriConfiguration } from '../../../../src/host/cri/queries.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { TomlTable } from '@machineadm/document/model.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
+import type { TomlTable } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import { stringify } from 'smol-toml';
 import { assertEffective, checkConfiguration } from '../../../../src/features/containerd/effective.ts';
 import { memoryHost } from '../../../support/memory-host.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { RegistryModel } from '@machineadm/document/model.ts';
-import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
+import type { RegistryModel } from '@machineadm/document/model/index.ts';
+import { Secret, type SecretValue } from '@machineadm/document/secrets/secret.ts';
 import { parse } from 'smol-toml';
 import { type RegistryFile, registryFiles } from '../../../../src/features/containerd/hosts-file.ts';
 import { toTable } from '../../../../src/features/containerd/toml-text.ts';

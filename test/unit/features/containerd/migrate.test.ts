@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { TomlTable } from '@machineadm/document/model.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import type { TomlTable } from '@machineadm/document/model/index.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { parse } from 'smol-toml';
 import { convertToVersion } from '../../../../src/features/containerd/migrate.ts';
 import { toTable } from '../../../../src/features/containerd/toml-text.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { TomlTable } from '@machineadm/document/model.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import type { TomlTable } from '@machineadm/document/model/index.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { mergeTables, tableAt, valueAt } from '../../../../src/container-runtime/toml-tree.ts';
 import { configurationTree } from '../../../../src/features/containerd/configuration.ts';
 import { missingCdiSpecs } from '../../../../src/features/containerd/runtimes.ts';

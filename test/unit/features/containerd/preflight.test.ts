@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ContainerdModel } from '@machineadm/document/model.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import type { ContainerdModel } from '@machineadm/document/model/index.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { containerdStep } from '../../../../src/features/containerd/index.ts';
 import { containerdModel, registryEndpoint, runtimeModel } from '../../../support/containerd-model.ts';
 import { facts } from '../../../support/facts.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, test } from 'node:test';
-import type { RegistryModel } from '@machineadm/document/model.ts';
-import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
+import type { RegistryModel } from '@machineadm/document/model/index.ts';
+import { Secret, type SecretValue } from '@machineadm/document/secrets/secret.ts';
 import { parse, stringify } from 'smol-toml';
 import { containerdStep } from '../../../../src/features/containerd/index.ts';
 import { planRegistries, type RegistryActual } from '../../../../src/features/containerd/registries.ts';

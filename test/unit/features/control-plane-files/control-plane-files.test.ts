@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ApiServerFilesModel, Model, StaticPodModel } from '@machineadm/document/model.ts';
-import type { SecretValue } from '@machineadm/document/secret.ts';
+import type { ApiServerFilesModel, Model, StaticPodModel } from '@machineadm/document/model/index.ts';
+import type { SecretValue } from '@machineadm/document/secrets/secret.ts';
 import { controlPlaneFiles } from '../../../../src/features/control-plane-files/index.ts';
 import { EMPTY_RECORD } from '../../../../src/step/index.ts';
 import { apiServerModel } from '../../../support/api-server-model.ts';

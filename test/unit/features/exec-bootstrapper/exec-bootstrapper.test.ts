@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { ExecModel, Model } from '@machineadm/document/model.ts';
+import type { ExecModel, Model } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { execBootstrapper } from '../../../../src/features/exec-bootstrapper/index.ts';
 import { execReadiness } from '../../../../src/features/exec-readiness/index.ts';
 import { commandKilled } from '../../../../src/host/commands/killed.ts';

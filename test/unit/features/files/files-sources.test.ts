@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
-import type { FileModel, UserModel } from '@machineadm/document/model.ts';
-import type { SecretSource } from '@machineadm/document/secret.ts';
+import type { FileModel, UserModel } from '@machineadm/document/model/index.ts';
+import type { SecretSource } from '@machineadm/document/secrets/secret.ts';
 import { files } from '../../../../src/features/files/index.ts';
 import { appended } from '../../../../src/owned-files/content.ts';
 import { hostModel } from '../../../support/host-model.ts';

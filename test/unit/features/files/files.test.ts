@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { FileModel } from '@machineadm/document/model.ts';
-import { Secret } from '@machineadm/document/secret.ts';
+import type { FileModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { files } from '../../../../src/features/files/index.ts';
 import { mountPointsOf } from '../../../../src/host/files/paths.ts';
 import { NO_ACCOUNTS } from '../../../../src/owned-files/obstacles.ts';

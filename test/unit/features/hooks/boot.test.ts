@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { HookGroup } from '@machineadm/document/model.ts';
+import type { HookGroup } from '@machineadm/document/model/index.ts';
 import { bootHooks, bootHooksCommand } from '../../../../src/features/hooks/boot.ts';
 import { bootHooksFile, parseKeptHooks } from '../../../../src/features/hooks/kept.ts';
 import { withChecksum } from '../../../../src/host/files/checksum.ts';

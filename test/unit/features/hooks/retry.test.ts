@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { HookGroup } from '@machineadm/document/model.ts';
-import { packageLockIn } from '@machineadm/document/package-lock.ts';
+import type { HookGroup } from '@machineadm/document/model/index.ts';
+import { packageLockIn } from '@machineadm/document/outcomes/package-lock.ts';
 import { afterBootstrapHooks, earlyHooks } from '../../../../src/features/hooks/index.ts';
 import { problemsOf } from '../../../support/document.ts';
 import { hostModel } from '../../../support/host-model.ts';

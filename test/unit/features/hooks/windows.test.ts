@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { HookGroup } from '@machineadm/document/model.ts';
+import type { HookGroup } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { windowsEarlyHooks } from '../../../../src/features/hooks/windows.ts';
 import { windowsHookCommand, windowsHookScript } from '../../../../src/features/hooks/windows-script.ts';
 import type { Command, CommandResult, Host } from '../../../../src/host/seam/host.ts';

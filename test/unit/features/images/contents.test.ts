@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { archiveImages } from '@machineadm/archives/images.ts';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { openArchive, tarSource } from '../../../../src/container-runtime/image-archive-file.ts';
 import { dockerArchive, ociArchive, sha256, tar } from '../../../support/image-archive.ts';
 import { memoryHost } from '../../../support/memory-host.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { snapshotterOf, unpackArguments } from '../../../../src/features/images/snapshotter.ts';
 import { containerdModel } from '../../../support/containerd-model.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
-import type { Model } from '@machineadm/document/model.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { kubeadmConfig } from '../../../../src/features/kubeadm/config.ts';
 import { EMPTY_RECORD } from '../../../../src/step/index.ts';
 import { facts } from '../../../support/facts.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { kubeadmImages } from '../../../../src/features/kubeadm/images.ts';
 import { CriError } from '../../../../src/host/cri/client.ts';
 import type { CriImage } from '../../../../src/host/cri/queries.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import type { KubernetesModel, Model } from '@machineadm/document/model/index.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { kubeadmConfig } from '../../../../src/features/kubeadm/config.ts';
 import { kubeadm } from '../../../../src/features/kubeadm/index.ts';
 import { parseServiceState } from '../../../../src/host/linux/systemd.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { KubernetesModel, Model } from '@machineadm/document/model.ts';
+import type { KubernetesModel, Model } from '@machineadm/document/model/index.ts';
 import { kubeadmReset } from '../../../../src/features/kubeadm/reset.ts';
 import type { StepRecord } from '../../../../src/step/index.ts';
 import { hostModel } from '../../../support/host-model.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { afterEach, beforeEach, describe, test } from 'node:test';
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { network } from '../../../../src/features/network/index.ts';
 import type { Host } from '../../../../src/host/seam/host.ts';
 import { EMPTY_RECORD, type StepRecord } from '../../../../src/step/index.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import type { NodeAddressesModel } from '@machineadm/document/sections/kubernetes/node-addresses.ts';
 import { kubeadmConfig } from '../../../../src/features/kubeadm/config.ts';
 import { nodeAddresses } from '../../../../src/features/node-addresses/index.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Model, Role, Taint } from '@machineadm/document/model.ts';
+import type { Model, Role, Taint } from '@machineadm/document/model/index.ts';
 import { nodeLabels } from '../../../../src/features/node-labels/index.ts';
 import { planSteps } from '../../../../src/pipeline/plan.ts';
 import { runSteps } from '../../../../src/pipeline/runner.ts';

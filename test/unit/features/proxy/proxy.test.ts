@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { Model, ProxyModel } from '@machineadm/document/model.ts';
-import { redact } from '@machineadm/document/redaction.ts';
-import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
+import type { Model, ProxyModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
+import { Secret, type SecretValue } from '@machineadm/document/secrets/secret.ts';
 import { proxy } from '../../../../src/features/proxy/index.ts';
 import { EMPTY_RECORD } from '../../../../src/step/index.ts';
 import { loaded } from '../../../support/document.ts';

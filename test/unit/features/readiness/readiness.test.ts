@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { Model, ReadyModel } from '@machineadm/document/model.ts';
+import type { Model, ReadyModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { readiness } from '../../../../src/features/readiness/index.ts';
 import { kubeconfig, newAuthority, nodeObject, startApiServer, startHealthz } from '../../../support/api-server.ts';
 import { hostModel } from '../../../support/host-model.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { RegistryModel } from '@machineadm/document/model.ts';
-import type { Reason } from '@machineadm/document/reasons.ts';
+import type { RegistryModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import { registries } from '../../../../src/features/registries/index.ts';
 import { CriError } from '../../../../src/host/cri/client.ts';
 import { EMPTY_RECORD } from '../../../../src/step/index.ts';

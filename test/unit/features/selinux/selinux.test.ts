@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { selinux } from '../../../../src/features/selinux/index.ts';
 import { EMPTY_RECORD } from '../../../../src/step/index.ts';
 import { loaded, problemsOf } from '../../../support/document.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { restoringCommand, sentinel } from '../../../../src/features/sentinel/index.ts';
 import { systemdBootFile } from '../../../../src/host/services/boot-command.ts';
 import { hostModel } from '../../../support/host-model.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { FileModel, ServiceModel } from '@machineadm/document/model.ts';
+import type { FileModel, ServiceModel } from '@machineadm/document/model/index.ts';
 import { services } from '../../../../src/features/services/index.ts';
 import type { UnitFacts } from '../../../../src/host/seam/services.ts';
 import { facts } from '../../../support/facts.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Model, Role } from '@machineadm/document/model.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import type { Model, Role } from '@machineadm/document/model/index.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { parse } from 'yaml';
 import { staticPods } from '../../../../src/features/static-pods/index.ts';
 import { hostModel } from '../../../support/host-model.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { DiskModel } from '@machineadm/document/model.ts';
+import type { DiskModel } from '@machineadm/document/model/index.ts';
 import { disks } from '../../../../src/features/storage/disks.ts';
 import type { Remark } from '../../../../src/step/abilities.ts';
 import { EMPTY_RECORD } from '../../../../src/step/index.ts';

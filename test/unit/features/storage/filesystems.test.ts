@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { DiskModel, FilesystemModel } from '@machineadm/document/model.ts';
+import type { DiskModel, FilesystemModel } from '@machineadm/document/model/index.ts';
 import { type FormatNote, filesystems } from '../../../../src/features/storage/filesystems.ts';
 import type { Remark } from '../../../../src/step/abilities.ts';
 import { EMPTY_RECORD, type StepRecord } from '../../../../src/step/index.ts';

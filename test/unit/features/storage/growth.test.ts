@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { FilesystemModel } from '@machineadm/document/model.ts';
+import type { FilesystemModel } from '@machineadm/document/model/index.ts';
 import { decideGrowth, type GrowthFinding } from '../../../../src/features/storage/decisions.ts';
 import { growFilesystem, inspectGrowth } from '../../../../src/features/storage/growth.ts';
 import { grownScript } from '../../../../src/features/storage/partition-layout.ts';

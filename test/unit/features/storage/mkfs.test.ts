@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { FilesystemModel } from '@machineadm/document/model.ts';
+import type { FilesystemModel } from '@machineadm/document/model/index.ts';
 import { mkfsArguments, mkfsProgram, newFilesystemId } from '../../../../src/features/storage/mkfs.ts';
 
 const UUID = 'abcd1234-bbbb-4ccc-8ddd-eeeeeeeeeeee';

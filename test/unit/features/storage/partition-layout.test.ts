@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { DiskModel, PartitionModel } from '@machineadm/document/model.ts';
+import type { DiskModel, PartitionModel } from '@machineadm/document/model/index.ts';
 import {
   type PartitionTable,
   placePartitions,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { DeviceIdentity, StorageModel } from '@machineadm/document/model.ts';
+import type { DeviceIdentity, StorageModel } from '@machineadm/document/model/index.ts';
 import { disks } from '../../../../src/features/storage/disks.ts';
 import { filesystems } from '../../../../src/features/storage/filesystems.ts';
 import { willBePartitioned } from '../../../../src/features/storage/pending.ts';

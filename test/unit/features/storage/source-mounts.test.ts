@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { MachineadmError } from '@machineadm/document/errors.ts';
-import type { MountModel, SourceMount } from '@machineadm/document/model.ts';
+import type { MountModel, SourceMount } from '@machineadm/document/model/index.ts';
+import type { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { mounts } from '../../../../src/features/storage/mounts.ts';
 import { facts } from '../../../support/facts.ts';
 import { hostModel } from '../../../support/host-model.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { ServiceModel } from '@machineadm/document/model.ts';
+import type { ServiceModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { activeSwaps, withoutSwap } from '../../../../src/block-devices/swap-lines.ts';
 import { swap } from '../../../../src/features/swap/index.ts';
 import { UNIT_DIRECTORIES } from '../../../../src/features/swap/origins.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { inWritingOrder, sysctl } from '../../../../src/features/sysctl/index.ts';
 import { hostModel } from '../../../support/host-model.ts';
 import { errno, memoryHost } from '../../../support/memory-host.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { TimeModel } from '@machineadm/document/model.ts';
+import type { TimeModel } from '@machineadm/document/model/index.ts';
 import { clock } from '../../../../src/features/time/clock.ts';
 import { time } from '../../../../src/features/time/index.ts';
 import { timespanMs } from '../../../../src/features/time/readings.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { FileModel, Model } from '@machineadm/document/model.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import type { FileModel, Model } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { parse, stringify } from 'smol-toml';
 import { containerdStep } from '../../../../src/features/containerd/index.ts';
 import { endOfFailedUpgrade } from '../../../../src/features/upgrade/back.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { endOfFailedUpgrade } from '../../../../src/features/upgrade/back.ts';
 import { upgradeControlPlane } from '../../../../src/features/upgrade/control-plane.ts';
 import { EMPTY_RECORD, type StepRecord } from '../../../../src/step/index.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ContainerdModel, Model } from '@machineadm/document/model.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import type { ContainerdModel, Model } from '@machineadm/document/model/index.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { upgradeDesired } from '../../../../src/features/upgrade/desired.ts';
 import { imageObstacles, sandboxObstacles } from '../../../../src/features/upgrade/image-checks.ts';
 import { containerdModel } from '../../../support/containerd-model.ts';

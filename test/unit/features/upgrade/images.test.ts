@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { ContainerdModel, Model } from '@machineadm/document/model.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import type { ContainerdModel, Model } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { upgradeKubeadm } from '../../../../src/features/upgrade/kubeadm.ts';
 import { CriError } from '../../../../src/host/cri/client.ts';
 import { EMPTY_RECORD } from '../../../../src/step/index.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Model } from '@machineadm/document/model.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { upgradeKubeadm } from '../../../../src/features/upgrade/kubeadm.ts';
 import { EMPTY_RECORD, type Step } from '../../../../src/step/index.ts';
 import type { Upgrade } from '../../../../src/step/upgrade-order.ts';

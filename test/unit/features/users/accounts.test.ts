@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Secret } from '@machineadm/document/secret.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { readAccounts } from '../../../../src/accounts/databases.ts';
 import { inspectKeys, withManagedKeys } from '../../../../src/features/users/authorized-keys.ts';
 import { passwordChange } from '../../../../src/features/users/password.ts';

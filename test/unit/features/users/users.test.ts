@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { UserModel } from '@machineadm/document/model.ts';
-import { Secret } from '@machineadm/document/secret.ts';
+import type { UserModel } from '@machineadm/document/model/index.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { groups } from '../../../../src/features/groups/index.ts';
 import { withManagedKeys } from '../../../../src/features/users/authorized-keys.ts';
 import { users } from '../../../../src/features/users/index.ts';

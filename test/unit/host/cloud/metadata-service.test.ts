@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { redact } from '@machineadm/document/redaction.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import { MetadataService } from '../../../../src/host/cloud/metadata-service.ts';
 import { startServer } from '../../../support/http-servers.ts';
 import { startAws, startAzure, startGcp, startOpenStack } from '../../../support/metadata-servers.ts';

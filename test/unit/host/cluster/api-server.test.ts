@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { describe, test } from 'node:test';
-import { Secret } from '@machineadm/document/secret.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { type ApiCredential, askApiServer } from '../../../../src/host/cluster/api-server.ts';
 import { newAuthority } from '../../../support/api-server.ts';
 import { startServer } from '../../../support/http-servers.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { redact } from '@machineadm/document/redaction.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import { KubeconfigUnusable, parseKubeconfig, readKubeconfig } from '../../../../src/host/cluster/kubeconfig.ts';
 import { nodeNameOfCertificate } from '../../../../src/host/cluster/kubelet.ts';
 import { kubeconfig, newAuthority } from '../../../support/api-server.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Secret } from '@machineadm/document/secret.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { agentProxy, createHttpClient, type HttpClientOptions, readBody } from '../../../../src/host/http/client.ts';
 import { HttpError } from '../../../../src/host/http/error.ts';
 import { newAuthority } from '../../../support/api-server.ts';

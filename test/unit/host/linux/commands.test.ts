@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { Secret } from '@machineadm/document/secret.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { runCommand } from '../../../../src/host/linux/commands.ts';
 import type { Command } from '../../../../src/host/seam/host.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';

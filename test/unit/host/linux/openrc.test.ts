@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { openrcServiceState, openrcServices } from '../../../../src/host/linux/openrc.ts';
 import { type MemoryFile, type MemoryHost, type MemoryMachine, memoryHost } from '../../../support/memory-host.ts';
 

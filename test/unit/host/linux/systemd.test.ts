@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { unitDropInPath } from '@machineadm/document/ownership/paths.ts';
 import { isChroot, parseServiceState, serviceState, systemdServices } from '../../../../src/host/linux/systemd.ts';
 import { memoryHost } from '../../../support/memory-host.ts';

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { inspect } from 'node:util';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { Secret, type SecretSource } from '@machineadm/document/secret.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { Secret, type SecretSource } from '@machineadm/document/secrets/secret.ts';
 import type { CommandResult } from '../../../../src/host/seam/host.ts';
 import { resolveSecret } from '../../../../src/host/secrets/resolve.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { pipeOf } from '../../../../src/host/machine/windows-host.ts';
 import { END_PROCESSES, endWindowsOrphans, processRecorder } from '../../../../src/host/windows/orphans.ts';
 import { windowsPath } from '../../../../src/host/windows/paths.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { symlinkSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { windowsScript } from '../../../../src/host/windows/powershell.ts';
 import { attack } from '../../../support/attacks.ts';
 import { MachineKilled, windowsMachine } from '../../../support/windows-machine.ts';

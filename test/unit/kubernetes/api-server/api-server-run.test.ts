@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import type { ApiServerManifest } from '@machineadm/kubeadm/api-server/manifest.ts';
 import { processesOf, stillRunning } from '../../../../src/kubernetes/api-server/processes.ts';
 import { findPatches, recordInCluster, renderManifest } from '../../../../src/kubernetes/api-server/render-manifest.ts';

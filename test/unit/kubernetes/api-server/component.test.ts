@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { ApiServerFilesModel } from '@machineadm/document/model.ts';
+import type { ApiServerFilesModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { apiServerComponent } from '@machineadm/kubeadm/api-server-component.ts';
 import { renderKubeadm } from '@machineadm/kubeadm/index.ts';
 import { apiServerPaths } from '../../../../src/kubernetes/api-server/files.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { requireReadable } from '@machineadm/kubeadm/api-server/encryption-change.ts';
 
 const config = (providers: string, resources = 'secrets') =>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { ApiServerFilesModel } from '@machineadm/document/model.ts';
+import type { ApiServerFilesModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { parse } from 'yaml';
 import { apiServerFiles, apiServerPaths, apiServerSecrets } from '../../../../src/kubernetes/api-server/files.ts';
 import { apiServerModel, WEBHOOK } from '../../../support/api-server-model.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { findPatches } from '../../../../src/kubernetes/api-server/render-manifest.ts';
 import { kubernetesModel } from '../../../support/kubernetes-model.ts';
 import { memoryHost } from '../../../support/memory-host.ts';

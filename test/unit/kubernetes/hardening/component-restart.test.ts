@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Component } from '@machineadm/hardening/control.ts';
+import type { Component } from '@machineadm/hardening/controls/control.ts';
 import type { ManifestEdit } from '@machineadm/hardening/manifest.ts';
 import { changeComponent } from '../../../../src/kubernetes/hardening/component-restart.ts';
 import { type ApiAnswer, kubeconfig, newAuthority, startApiServer } from '../../../support/api-server.ts';

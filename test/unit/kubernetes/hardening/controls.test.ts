@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { CONTROL_IDS } from '@machineadm/document/hardening-controls.ts';
-import { describeRule, follows, RULES } from '@machineadm/hardening/control.ts';
+import { CONTROL_IDS } from '@machineadm/document/sections/hardening-controls.ts';
+import { describeRule, follows, RULES } from '@machineadm/hardening/controls/control.ts';
 import { CONTROLS } from '@machineadm/hardening/controls/index.ts';
 import { applied, select } from '@machineadm/hardening/select.ts';
 import { titleOf } from '@machineadm/hardening/title.ts';

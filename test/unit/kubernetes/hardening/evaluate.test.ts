@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { HardeningProfile } from '@machineadm/document/model.ts';
+import type { HardeningProfile } from '@machineadm/document/model/index.ts';
 import { auditPolicyFor, findUncovered } from '@machineadm/hardening/audit-policy.ts';
 import { ADMISSION_MOUNT, AUDIT_LOG_MOUNT, AUDIT_POLICY_MOUNT } from '@machineadm/hardening/controls/build.ts';
 import { CONTROLS } from '@machineadm/hardening/controls/index.ts';

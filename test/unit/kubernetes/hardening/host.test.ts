@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { FileModel, HostModel, ServiceModel } from '@machineadm/document/model.ts';
-import type { Check, Control } from '@machineadm/hardening/control.ts';
+import type { FileModel, HostModel, ServiceModel } from '@machineadm/document/model/index.ts';
+import type { Check, Control } from '@machineadm/hardening/controls/control.ts';
 import { hardenHost } from '@machineadm/hardening/harden-host.ts';
 import type { ManifestEdit } from '@machineadm/hardening/manifest.ts';
 import type { FoundFile, Observed } from '@machineadm/hardening/observed.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { isAirGapped, neededImages } from '@machineadm/kubeadm/images/needed.ts';
 import { containerdModel, registryEndpoint } from '../../../support/containerd-model.ts';
 import { hostModel } from '../../../support/host-model.ts';

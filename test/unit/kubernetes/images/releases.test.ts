@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { companionTags, defaultRepository } from '@machineadm/document/kubernetes-releases/images.ts';
 import { NEWEST_KNOWN_MINOR, OLDEST_MINOR } from '@machineadm/document/kubernetes-releases/minor.ts';
-import { parseVersion } from '@machineadm/document/program-version.ts';
+import { parseVersion } from '@machineadm/document/text/program-version.ts';
 
 const release = (text: string) => {
   const version = parseVersion(text);

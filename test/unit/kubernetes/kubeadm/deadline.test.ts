@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { KubernetesModel } from '@machineadm/document/model.ts';
+import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import { kubeadmDeadlineMs } from '@machineadm/kubeadm/deadline.ts';
 import { kubernetesModel } from '../../../support/kubernetes-model.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Model } from '@machineadm/document/model.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { credentialObstacles, placeObstacles } from '../../../../src/kubernetes/kubeadm/disk-obstacles.ts';
 import { kubeconfig, newAuthority } from '../../../support/api-server.ts';
 import { hostModel } from '../../../support/host-model.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { attemptOf } from '../../../../src/kubernetes/kubeadm/attempt.ts';
 import { type Inventory, takeInventory } from '../../../../src/kubernetes/kubeadm/inventory.ts';
 import { findLeftovers } from '../../../../src/kubernetes/kubeadm/leftovers.ts';

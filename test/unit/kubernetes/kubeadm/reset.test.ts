@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { isExplainable } from '@machineadm/failures/explainable.ts';
 import { takeInventory } from '../../../../src/kubernetes/kubeadm/inventory.ts';
 import { resetArguments, resetNode } from '../../../../src/kubernetes/kubeadm/reset.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { KubeadmNote } from '@machineadm/kubeadm/output.ts';
 import type { CriContainer } from '../../../../src/host/cri/queries.ts';
 import { runKubeadm } from '../../../../src/kubernetes/kubeadm/runner.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { PodEnvironmentVariable } from '@machineadm/document/model.ts';
+import type { PodEnvironmentVariable } from '@machineadm/document/model/index.ts';
 import { renderArguments, renderEnvironment } from '@machineadm/kubeadm/arguments.ts';
 import { Problems } from '@machineadm/kubeadm/problems.ts';
 import type { KubeadmTarget } from '@machineadm/kubeadm/version.ts';

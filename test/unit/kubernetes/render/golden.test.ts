@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import type { ControlPlaneModel, JoinModel, KubernetesModel } from '@machineadm/document/model.ts';
+import type { ControlPlaneModel, JoinModel, KubernetesModel } from '@machineadm/document/model/index.ts';
 import { renderKubeadm } from '@machineadm/kubeadm/index.ts';
 import { parse } from 'yaml';
 import { byKind, setAt, valueAt } from '../../../support/kubeadm-documents.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { Argument, DiscoveryUser } from '@machineadm/document/model.ts';
+import type { Argument, DiscoveryUser } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { kubeadmConfigVersion, type RenderInput, renderKubeadm } from '@machineadm/kubeadm/index.ts';
 import { parse, parseAllDocuments } from 'yaml';
 import {

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
-import { Secret } from '@machineadm/document/secret.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { etcdOutlook, riskOf } from '../../../../src/kubernetes/upgrade/etcd-quorum.ts';
 import { takeSnapshot } from '../../../../src/kubernetes/upgrade/etcd-snapshot.ts';
 import { newAuthority } from '../../../support/api-server.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Secret } from '@machineadm/document/secret.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { askSettled } from '../../../../src/kubernetes/upgrade/settled.ts';
 import { type ApiAnswer, newAuthority, startApiServer } from '../../../support/api-server.ts';
 import { shortPauses } from '../../../support/short-pauses.ts';

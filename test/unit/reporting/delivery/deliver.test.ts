@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ExecSinkModel, LocalSinkModel } from '@machineadm/document/model.ts';
+import type { ExecSinkModel, LocalSinkModel } from '@machineadm/document/model/index.ts';
 import type { ReportEvent } from '@machineadm/status/event.ts';
 import { type Delivery, deliverAll } from '../../../../src/reporting/delivery/deliver.ts';
 import { type SinkPlan, serializePlan } from '../../../../src/reporting/spool/serialized-plan.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { AzureSinkModel } from '@machineadm/document/model.ts';
+import type { AzureSinkModel } from '@machineadm/document/model/index.ts';
 import { sizeOf } from '@machineadm/status/event.ts';
 import { MetadataService } from '../../../../src/host/cloud/metadata-service.ts';
 import { azureSink } from '../../../../src/reporting/remote/azure.ts';

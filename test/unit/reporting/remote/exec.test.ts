@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ExecSinkModel } from '@machineadm/document/model.ts';
-import { Secret } from '@machineadm/document/secret.ts';
+import type { ExecSinkModel } from '@machineadm/document/model/index.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { runCommand } from '../../../../src/host/linux/commands.ts';
 import { sinkContext } from '../../../../src/reporting/delivery/context.ts';
 import { attempt } from '../../../../src/reporting/delivery/sink-delivery.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { GCPSinkModel } from '@machineadm/document/model.ts';
+import type { GCPSinkModel } from '@machineadm/document/model/index.ts';
 import { MetadataService } from '../../../../src/host/cloud/metadata-service.ts';
 import { gcpSink } from '../../../../src/reporting/remote/gcp.ts';
 import { deliver } from '../../../support/deliver.ts';

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { sizeOf } from '@machineadm/status/event.ts';
 import { runCommand } from '../../../../src/host/linux/commands.ts';
 import { guestinfoSink } from '../../../../src/reporting/remote/guestinfo.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
-import type { KubernetesSinkModel } from '@machineadm/document/model.ts';
+import type { KubernetesSinkModel } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { reportEvent } from '@machineadm/status/event.ts';
 import { kubernetesSink } from '../../../../src/reporting/remote/kubernetes.ts';
 import { type Authority, kubeconfig, newAuthority, startApiServer } from '../../../support/api-server.ts';

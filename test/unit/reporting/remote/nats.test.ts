@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { describe, test } from 'node:test';
-import type { NATSServer, NATSSinkModel } from '@machineadm/document/model.ts';
-import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
+import type { NATSServer, NATSSinkModel } from '@machineadm/document/model/index.ts';
+import { Secret, type SecretValue } from '@machineadm/document/secrets/secret.ts';
 import { sizeOf } from '@machineadm/status/event.ts';
 import { nkeys } from '@nats-io/transport-node';
 import { sinkContext } from '../../../../src/reporting/delivery/context.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { NodeSinkModel } from '@machineadm/document/model.ts';
+import type { NodeSinkModel } from '@machineadm/document/model/index.ts';
 import { reportEvent } from '@machineadm/status/event.ts';
 import { nodeSink } from '../../../../src/reporting/remote/node.ts';
 import { kubeconfig, newAuthority } from '../../../support/api-server.ts';

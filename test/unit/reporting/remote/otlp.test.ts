@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { OTLPSinkModel } from '@machineadm/document/model.ts';
-import { Secret } from '@machineadm/document/secret.ts';
+import type { OTLPSinkModel } from '@machineadm/document/model/index.ts';
+import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { otlpSink } from '../../../../src/reporting/remote/otlp.ts';
 import { deliver } from '../../../support/deliver.ts';
 import { concludedEvent } from '../../../support/events.ts';

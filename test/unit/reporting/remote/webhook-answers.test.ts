@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { WebhookSinkModel } from '@machineadm/document/model.ts';
-import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
+import type { WebhookSinkModel } from '@machineadm/document/model/index.ts';
+import { Secret, type SecretValue } from '@machineadm/document/secrets/secret.ts';
 import { SIZE_CLASSES, sizeOf } from '@machineadm/status/event.ts';
 import type { HttpRequest } from '../../../../src/host/seam/http.ts';
 import type { DeliveryContext } from '../../../../src/reporting/remote/remote-sink.ts';

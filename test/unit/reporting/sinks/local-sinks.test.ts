@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MachineadmError } from '@machineadm/document/errors.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { entryText, journalEntry, MESSAGE_IDS, messageId } from '@machineadm/status/journal-entry.ts';
 import type { RunEvent, StepStatus } from '@machineadm/status/status.ts';
 import { WRITE_EVENT } from '../../../../src/host/windows/system-scripts.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { WebhookSinkModel } from '@machineadm/document/model.ts';
-import { Secret, type SecretValue } from '@machineadm/document/secret.ts';
+import type { WebhookSinkModel } from '@machineadm/document/model/index.ts';
+import { Secret, type SecretValue } from '@machineadm/document/secrets/secret.ts';
 import { deserializePlan, type SinkPlan, serializePlan } from '../../../../src/reporting/spool/serialized-plan.ts';
 
 const LITERAL = 'not to be found anywhere';

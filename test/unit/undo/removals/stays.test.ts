@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { HostModel, Model } from '@machineadm/document/model.ts';
+import type { HostModel, Model } from '@machineadm/document/model/index.ts';
 import type { Resource } from '../../../../src/host/seam/resource.ts';
 import { STEPS_BY_ID } from '../../../../src/pipeline/pipeline.ts';
 import type { StepRecord } from '../../../../src/step/index.ts';

@@ -1,8 +1,8 @@
-import { type Finding, nearestName, type PathSegment } from '../../diagnostics.ts';
+import { type Finding, nearestName, type PathSegment } from '../../diagnostics/index.ts';
+import { given, when, without } from '../../fields/conditions.ts';
+import { field, object } from '../../fields/field.ts';
 import { admissionPlugins, NEWEST_KNOWN_PLUGINS_MINOR } from '../../kubernetes-releases/admission-plugins.ts';
-import * as z from '../../schema.ts';
-import { given, when, without } from '../conditions.ts';
-import { field, object } from '../field.ts';
+import * as z from '../../schema/zod.ts';
 import { API_SERVER } from './connection.ts';
 import { checkPluginConfiguration, lintPodSecurity, NEEDS_CONFIGURATION } from './plugin-configuration.ts';
 

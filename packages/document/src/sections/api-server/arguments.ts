@@ -1,5 +1,5 @@
-import type { Finding } from '../../diagnostics.ts';
-import type { ComponentSection } from '../kubernetes/component.ts';
+import type { Finding } from '../../diagnostics/index.ts';
+import type { ComponentSection } from '../component.ts';
 import { API_SERVER } from './connection.ts';
 import type { ApiServerFilesSection } from './files.ts';
 

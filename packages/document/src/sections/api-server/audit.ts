@@ -1,10 +1,10 @@
-import type { Finding } from '../../diagnostics.ts';
-import * as z from '../../schema.ts';
-import { parseDuration, parseSize, SIZE_PATTERN } from '../../units.ts';
-import { milliseconds, type ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
-import { absolutePath, duration } from '../../versions/v1alpha1/fields.ts';
-import { all, any, atLeastOne, given, has, must, not, textWithout, when } from '../conditions.ts';
-import { choice, field, object } from '../field.ts';
+import type { Finding } from '../../diagnostics/index.ts';
+import { all, any, atLeastOne, given, has, must, not, textWithout, when } from '../../fields/conditions.ts';
+import { milliseconds, type ResolveSecret } from '../../fields/convert-values.ts';
+import { choice, field, object } from '../../fields/field.ts';
+import { absolutePath, duration } from '../../fields/types.ts';
+import * as z from '../../schema/zod.ts';
+import { parseDuration, parseSize, SIZE_PATTERN } from '../../text/units.ts';
 import {
   API_SERVER,
   checkConnection,

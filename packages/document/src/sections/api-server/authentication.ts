@@ -1,10 +1,10 @@
-import type { Finding, PathSegment } from '../../diagnostics.ts';
+import type { Finding, PathSegment } from '../../diagnostics/index.ts';
+import { atLeastOne, is, when, without } from '../../fields/conditions.ts';
+import { milliseconds, type ResolveSecret } from '../../fields/convert-values.ts';
+import { field, object } from '../../fields/field.ts';
+import { duration } from '../../fields/types.ts';
 import { FEATURES, type GatedFeature } from '../../kubernetes-releases/features.ts';
-import * as z from '../../schema.ts';
-import { milliseconds, type ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
-import { duration } from '../../versions/v1alpha1/fields.ts';
-import { atLeastOne, is, when, without } from '../conditions.ts';
-import { field, object } from '../field.ts';
+import * as z from '../../schema/zod.ts';
 import {
   API_SERVER,
   checkConnection,

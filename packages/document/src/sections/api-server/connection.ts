@@ -1,13 +1,13 @@
-import type { Finding, PathSegment } from '../../diagnostics.ts';
+import type { Finding, PathSegment } from '../../diagnostics/index.ts';
+import { certificatePem, clientCertificate, EXAMPLE_CERTIFICATE } from '../../fields/certificates.ts';
+import { exclusive } from '../../fields/conditions.ts';
+import type { ResolveSecret } from '../../fields/convert-values.ts';
+import { choice, type Fields, field, object, type ShapeOf } from '../../fields/field.ts';
+import { secret, url } from '../../fields/types.ts';
 import { FEATURES, has } from '../../kubernetes-releases/features.ts';
 import type { MinorWindow } from '../../kubernetes-releases/minor.ts';
-import * as z from '../../schema.ts';
-import type { SecretValue } from '../../secret.ts';
-import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
-import { secret, url } from '../../versions/v1alpha1/fields.ts';
-import { certificatePem, clientCertificate, EXAMPLE_CERTIFICATE } from '../certificates.ts';
-import { exclusive } from '../conditions.ts';
-import { choice, type Fields, field, object, type ShapeOf } from '../field.ts';
+import * as z from '../../schema/zod.ts';
+import type { SecretValue } from '../../secrets/secret.ts';
 
 /** Where the API server's fields are. */
 export const API_SERVER: readonly PathSegment[] = ['kubernetes', 'controlPlane', 'apiServer'];

@@ -1,14 +1,14 @@
-import type { Finding } from '../../diagnostics.ts';
-import { keyProblem } from '../../encryption-key.ts';
+import type { Finding } from '../../diagnostics/index.ts';
+import { all, exactlyOne, must, not, textWithout, writtenSecret } from '../../fields/conditions.ts';
+import { milliseconds, type ResolveSecret } from '../../fields/convert-values.ts';
+import { choice, field, object } from '../../fields/field.ts';
+import { duration, secret } from '../../fields/types.ts';
 import { FEATURES, has } from '../../kubernetes-releases/features.ts';
-import * as z from '../../schema.ts';
-import type { SecretValue } from '../../secret.ts';
-import { milliseconds, type ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
-import { duration, secret } from '../../versions/v1alpha1/fields.ts';
-import { all, exactlyOne, must, not, textWithout, writtenSecret } from '../conditions.ts';
-import { choice, field, object } from '../field.ts';
+import * as z from '../../schema/zod.ts';
+import type { SecretValue } from '../../secrets/secret.ts';
 import { type SecretsSection, writtenValue } from '../secrets.ts';
 import { API_SERVER, needs } from './connection.ts';
+import { keyProblem } from './encryption-key.ts';
 
 const KINDS = ['secretbox', 'aescbc', 'aesgcm', 'kms', 'identity'] as const;
 

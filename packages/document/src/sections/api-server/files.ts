@@ -1,6 +1,6 @@
 import type * as z from 'zod';
-import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
-import { field, type ShapeOf } from '../field.ts';
+import type { ResolveSecret } from '../../fields/convert-values.ts';
+import { field, type ShapeOf } from '../../fields/field.ts';
 import { type AdmissionModel, admission, toAdmission } from './admission.ts';
 import { type AuditModel, audit, toAudit } from './audit.ts';
 import { type AuthenticationModel, authentication, toAuthentication } from './authentication.ts';

@@ -1,10 +1,10 @@
-import type { Finding } from '../../diagnostics.ts';
+import type { Finding } from '../../diagnostics/index.ts';
+import { atLeastOne, given, must, textWithout, when } from '../../fields/conditions.ts';
+import type { ResolveSecret } from '../../fields/convert-values.ts';
+import { field, object } from '../../fields/field.ts';
 import { minorOf } from '../../kubernetes-releases/minor.ts';
-import * as z from '../../schema.ts';
-import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
-import { atLeastOne, given, must, textWithout, when } from '../conditions.ts';
-import { field, object } from '../field.ts';
-import { type ComponentModel, componentFields, toComponent } from '../kubernetes/component.ts';
+import * as z from '../../schema/zod.ts';
+import { type ComponentModel, componentFields, toComponent } from '../component.ts';
 import type { SecretsSection } from '../secrets.ts';
 import { checkAdmission } from './admission.ts';
 import { checkArguments, checkVolumes, OWNERS, VOLUMES } from './arguments.ts';

@@ -1,4 +1,4 @@
-import { choices, type Finding, nearestName, type PathSegment } from '../../diagnostics.ts';
+import { choices, type Finding, nearestName, type PathSegment } from '../../diagnostics/index.ts';
 
 /**
  * The configurations of single admission plug-ins, as the API server judges them when it starts: of PodSecurity (k/k

@@ -1,8 +1,5 @@
-import type { Finding, PathSegment } from '../../diagnostics.ts';
-import * as z from '../../schema.ts';
-import { trimmedEnd } from '../../trim.ts';
-import { httpsUrl } from '../../versions/v1alpha1/fields.ts';
-import { certificatePem, EXAMPLE_CERTIFICATE } from '../certificates.ts';
+import type { Finding, PathSegment } from '../../diagnostics/index.ts';
+import { certificatePem, EXAMPLE_CERTIFICATE } from '../../fields/certificates.ts';
 import {
   all,
   exactlyOne,
@@ -14,8 +11,11 @@ import {
   textWithout,
   when,
   without,
-} from '../conditions.ts';
-import { field, object } from '../field.ts';
+} from '../../fields/conditions.ts';
+import { field, object } from '../../fields/field.ts';
+import { httpsUrl } from '../../fields/types.ts';
+import * as z from '../../schema/zod.ts';
+import { trimmedEnd } from '../../text/trim.ts';
 import { needs } from './connection.ts';
 
 /** Issuers of JSON Web Tokens, in the words of AuthenticationConfiguration. */

@@ -1,12 +1,12 @@
-import { type Finding, nearestName, type PathSegment } from '../../diagnostics.ts';
-import * as z from '../../schema.ts';
-import { trimmedEnd } from '../../trim.ts';
-import { parseSize, SIZE_PATTERN } from '../../units.ts';
-import { Verbatim } from '../../verbatim.ts';
-import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
-import { absolutePath } from '../../versions/v1alpha1/fields.ts';
-import { contains, is, must, not, without } from '../conditions.ts';
-import { choice, field, object } from '../field.ts';
+import { type Finding, nearestName, type PathSegment } from '../../diagnostics/index.ts';
+import { contains, is, must, not, without } from '../../fields/conditions.ts';
+import type { ResolveSecret } from '../../fields/convert-values.ts';
+import { choice, field, object } from '../../fields/field.ts';
+import { absolutePath } from '../../fields/types.ts';
+import * as z from '../../schema/zod.ts';
+import { trimmedEnd } from '../../text/trim.ts';
+import { parseSize, SIZE_PATTERN } from '../../text/units.ts';
+import { Verbatim } from '../../values/verbatim.ts';
 import { type RegistryModel, registries, toRegistry } from './registries.ts';
 import { checkRegistries } from './registries-checks.ts';
 import {

@@ -1,5 +1,5 @@
-import type { Finding, PathSegment } from '../../diagnostics.ts';
-import { repeated } from '../../versions/v1alpha1/repeated.ts';
+import type { Finding, PathSegment } from '../../diagnostics/index.ts';
+import { repeated } from '../../fields/repeated.ts';
 import { type EndpointSection, NOT_DOCKER_HUB, type RegistriesSection, type RegistrySection } from './registries.ts';
 
 const HERE: readonly PathSegment[] = ['containerRuntime', 'containerd', 'registries'];

@@ -1,8 +1,4 @@
-import * as z from '../../schema.ts';
-import type { SecretValue } from '../../secret.ts';
-import { headersOf, milliseconds, type ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
-import { absolutePath, allowInsecure, duration, headers, secret } from '../../versions/v1alpha1/fields.ts';
-import { certificatePem, clientCertificate, EXAMPLE_CERTIFICATE } from '../certificates.ts';
+import { certificatePem, clientCertificate, EXAMPLE_CERTIFICATE } from '../../fields/certificates.ts';
 import {
   all,
   any,
@@ -20,8 +16,12 @@ import {
   when,
   without,
   writtenSecret,
-} from '../conditions.ts';
-import { choice, field, object } from '../field.ts';
+} from '../../fields/conditions.ts';
+import { headersOf, milliseconds, type ResolveSecret } from '../../fields/convert-values.ts';
+import { choice, field, object } from '../../fields/field.ts';
+import { absolutePath, allowInsecure, duration, headers, secret } from '../../fields/types.ts';
+import * as z from '../../schema/zod.ts';
+import type { SecretValue } from '../../secrets/secret.ts';
 
 /** What a mirror is for. Without `resolve` tags are still looked up in the registry itself. */
 const MIRROR_CAPABILITIES: readonly RegistryCapability[] = ['pull', 'resolve'];

@@ -1,9 +1,9 @@
-import type { Finding, PathSegment } from '../../diagnostics.ts';
-import * as z from '../../schema.ts';
-import { Verbatim, wholeNumber } from '../../verbatim.ts';
-import { absolutePath } from '../../versions/v1alpha1/fields.ts';
-import { has, must, when, without } from '../conditions.ts';
-import { field, object } from '../field.ts';
+import type { Finding, PathSegment } from '../../diagnostics/index.ts';
+import { has, must, when, without } from '../../fields/conditions.ts';
+import { field, object } from '../../fields/field.ts';
+import { absolutePath } from '../../fields/types.ts';
+import * as z from '../../schema/zod.ts';
+import { Verbatim, wholeNumber } from '../../values/verbatim.ts';
 import { type TomlTable, tomlTable } from './toml.ts';
 
 const RUNC = 'io.containerd.runc.v2';

@@ -1,7 +1,7 @@
-import * as z from '../../schema.ts';
-import type { Verbatim } from '../../verbatim.ts';
-import { verbatimNumber } from '../../versions/v1alpha1/fields.ts';
-import { define } from '../field.ts';
+import { define } from '../../fields/field.ts';
+import { verbatimNumber } from '../../fields/types.ts';
+import * as z from '../../schema/zod.ts';
+import type { Verbatim } from '../../values/verbatim.ts';
 
 export interface TomlSection {
   [key: string]: TomlSection | TomlScalar | (TomlScalar | TomlSection)[];

@@ -1,7 +1,7 @@
-import * as z from '../../schema.ts';
-import { imageRepository, imageTag } from '../../versions/v1alpha1/fields.ts';
-import { is, when, without } from '../conditions.ts';
-import { field, object } from '../field.ts';
+import { is, when, without } from '../../fields/conditions.ts';
+import { field, object } from '../../fields/field.ts';
+import { imageRepository, imageTag } from '../../fields/types.ts';
+import * as z from '../../schema/zod.ts';
 
 export interface AddonsModel {
   readonly dns: {

@@ -1,8 +1,8 @@
 import type * as z from 'zod';
-import type { Finding } from '../../diagnostics.ts';
-import { milliseconds } from '../../versions/v1alpha1/convert-values.ts';
-import { duration } from '../../versions/v1alpha1/fields.ts';
-import { field, object } from '../field.ts';
+import type { Finding } from '../../diagnostics/index.ts';
+import { milliseconds } from '../../fields/convert-values.ts';
+import { field, object } from '../../fields/field.ts';
+import { duration } from '../../fields/types.ts';
 
 /** The certificates that kubeadm manages on a control plane. */
 export interface CertificatesModel {

@@ -1,4 +1,4 @@
-import { choices, type Finding, nearestName } from '../../diagnostics.ts';
+import { choices, type Finding, nearestName } from '../../diagnostics/index.ts';
 import { API_VERSIONS_MINORS, apiVersions } from '../../kubernetes-releases/api-versions.ts';
 import {
   type ArgumentChoice,

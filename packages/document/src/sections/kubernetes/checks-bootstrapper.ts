@@ -1,4 +1,4 @@
-import type { Finding } from '../../diagnostics.ts';
+import type { Finding } from '../../diagnostics/index.ts';
 import { acceptsPatches } from '../../kubernetes-releases/kubeadm.ts';
 import type { KubernetesSection } from './index.ts';
 

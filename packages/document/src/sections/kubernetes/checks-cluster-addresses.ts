@@ -1,4 +1,4 @@
-import type { Finding, PathSegment } from '../../diagnostics.ts';
+import type { Finding, PathSegment } from '../../diagnostics/index.ts';
 import { NODE_PORTS } from './checks-said-twice.ts';
 import { DEFAULT_API_PORT, DEFAULT_SERVICE_SUBNET } from './cluster-defaults.ts';
 import type { KubernetesSection } from './index.ts';

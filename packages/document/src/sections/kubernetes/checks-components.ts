@@ -1,4 +1,4 @@
-import { choices, type Finding, nearestName, type PathSegment } from '../../diagnostics.ts';
+import { choices, type Finding, nearestName, type PathSegment } from '../../diagnostics/index.ts';
 import {
   type ComponentGate,
   componentGates,

@@ -1,4 +1,4 @@
-import type { Finding, PathSegment } from '../../diagnostics.ts';
+import type { Finding, PathSegment } from '../../diagnostics/index.ts';
 import type { KubernetesSection } from './index.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { choices, type Finding, nearestName, type PathSegment } from '../../diagnostics.ts';
+import { choices, type Finding, nearestName, type PathSegment } from '../../diagnostics/index.ts';
 import { componentGates } from '../../kubernetes-releases/component-gates.ts';
 import { FEATURES } from '../../kubernetes-releases/features.ts';
 import {

@@ -1,4 +1,4 @@
-import { choices, type Finding, nearestName, type PathSegment } from '../../diagnostics.ts';
+import { choices, type Finding, nearestName, type PathSegment } from '../../diagnostics/index.ts';
 import {
   type FieldKind,
   KUBELET_FIELDS_MINORS,
@@ -8,7 +8,7 @@ import {
   kubeletWords,
 } from '../../kubernetes-releases/kubelet-fields.ts';
 import { minorOf } from '../../kubernetes-releases/minor.ts';
-import { Verbatim } from '../../verbatim.ts';
+import { Verbatim } from '../../values/verbatim.ts';
 import { isDuration } from './go-values.ts';
 import type { KubernetesSection } from './index.ts';
 

@@ -1,6 +1,6 @@
-import type { Finding, PathSegment } from '../../diagnostics.ts';
+import type { Finding, PathSegment } from '../../diagnostics/index.ts';
 import { STATIC_PODS_DIRECTORY } from '../../ownership/kubernetes-paths.ts';
-import { parseGoDuration } from '../../units.ts';
+import { parseGoDuration } from '../../text/units.ts';
 import type { KubernetesSection } from './index.ts';
 
 /** A configuration of the kubelet, with what decides whether it fits the machine's role. */

@@ -1,7 +1,7 @@
-import { type Finding, formatPath } from '../../diagnostics.ts';
-import { foreignYamlDocuments } from '../../foreign-yaml.ts';
+import { type Finding, formatPath } from '../../diagnostics/index.ts';
 import { isKubeletPatch } from '../../kubernetes-releases/kubeadm.ts';
 import { minorOf } from '../../kubernetes-releases/minor.ts';
+import { foreignYamlDocuments } from '../../yaml/foreign-yaml.ts';
 import { judgeKubeletPatch } from './checks-kubelet-configuration.ts';
 import type { KubernetesSection } from './index.ts';
 

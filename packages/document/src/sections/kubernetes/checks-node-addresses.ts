@@ -1,4 +1,4 @@
-import type { Finding, PathSegment } from '../../diagnostics.ts';
+import type { Finding, PathSegment } from '../../diagnostics/index.ts';
 import { FEATURES } from '../../kubernetes-releases/features.ts';
 import { minorOf } from '../../kubernetes-releases/minor.ts';
 import type { KubernetesSection } from './index.ts';

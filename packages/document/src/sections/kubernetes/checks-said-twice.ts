@@ -1,4 +1,4 @@
-import type { Finding, PathSegment } from '../../diagnostics.ts';
+import type { Finding, PathSegment } from '../../diagnostics/index.ts';
 import { argumentKinds } from '../../kubernetes-releases/argument-values.ts';
 import type { Component } from '../../kubernetes-releases/flags.ts';
 import { BOOTSTRAP_KUBELET_KUBECONFIG, KUBELET_CONFIG, KUBELET_KUBECONFIG } from '../../ownership/kubernetes-paths.ts';

@@ -1,6 +1,6 @@
-import { type Finding, type PathSegment, withCode } from '../../diagnostics.ts';
+import { type Finding, type PathSegment, withCode } from '../../diagnostics/index.ts';
+import type { SecretField } from '../../fields/types.ts';
 import { minorOf, OLDEST_MINOR } from '../../kubernetes-releases/minor.ts';
-import type { SecretField } from '../../versions/v1alpha1/fields.ts';
 import { checkApiServer, checkApiServerOfExec } from '../api-server/index.ts';
 import { type SecretsSection, writtenValue } from '../secrets.ts';
 import { checkRenewal } from './certificates.ts';

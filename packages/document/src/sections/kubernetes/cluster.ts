@@ -1,18 +1,10 @@
-import type { Finding } from '../../diagnostics.ts';
-import * as z from '../../schema.ts';
-import type { SecretValue } from '../../secret.ts';
-import { milliseconds, type ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
-import {
-  absolutePath,
-  cidr,
-  dnsSubdomain,
-  duration,
-  hostPort,
-  imageRepository,
-  secret,
-} from '../../versions/v1alpha1/fields.ts';
-import { exclusive } from '../conditions.ts';
-import { choice, field, object } from '../field.ts';
+import type { Finding } from '../../diagnostics/index.ts';
+import { exclusive } from '../../fields/conditions.ts';
+import { milliseconds, type ResolveSecret } from '../../fields/convert-values.ts';
+import { choice, field, object } from '../../fields/field.ts';
+import { absolutePath, cidr, dnsSubdomain, duration, hostPort, imageRepository, secret } from '../../fields/types.ts';
+import * as z from '../../schema/zod.ts';
+import type { SecretValue } from '../../secrets/secret.ts';
 
 export interface ClusterModel {
   readonly name: string | undefined;

@@ -1,4 +1,4 @@
-import type { PathSegment } from '../../diagnostics.ts';
+import type { PathSegment } from '../../diagnostics/index.ts';
 import type { Component } from '../../kubernetes-releases/flags.ts';
 import type { KubernetesSection } from './index.ts';
 

@@ -1,5 +1,3 @@
-import { KUBEADM_PODS } from '../../ownership/kubernetes-paths.ts';
-import { apiServerFiles } from '../api-server/files.ts';
 import {
   all,
   any,
@@ -15,7 +13,9 @@ import {
   when,
   without,
   writtenSecret,
-} from '../conditions.ts';
+} from '../../fields/conditions.ts';
+import { KUBEADM_PODS } from '../../ownership/kubernetes-paths.ts';
+import { apiServerFiles } from '../api-server/files.ts';
 import { TOKEN } from './cluster.ts';
 import { CERTIFICATE_KEY } from './control-plane.ts';
 

@@ -1,22 +1,13 @@
-import type { Finding } from '../../diagnostics.ts';
-import { QUIET } from '../../foreign-yaml.ts';
+import type { Finding } from '../../diagnostics/index.ts';
+import { exclusive } from '../../fields/conditions.ts';
+import type { ResolveSecret } from '../../fields/convert-values.ts';
+import { choice, field, object } from '../../fields/field.ts';
+import { absolutePath, argument, dnsSubdomain, imageRepository, imageTag, secret, url } from '../../fields/types.ts';
 import { KUBEADM_PODS } from '../../ownership/kubernetes-paths.ts';
-import * as z from '../../schema.ts';
-import type { SecretValue } from '../../secret.ts';
-import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
-import {
-  absolutePath,
-  argument,
-  dnsSubdomain,
-  imageRepository,
-  imageTag,
-  secret,
-  url,
-} from '../../versions/v1alpha1/fields.ts';
+import * as z from '../../schema/zod.ts';
+import type { SecretValue } from '../../secrets/secret.ts';
+import { QUIET } from '../../yaml/foreign-yaml.ts';
 import { type ApiServerModel, apiServer, toApiServer } from '../api-server/index.ts';
-import { exclusive } from '../conditions.ts';
-import { choice, field, object } from '../field.ts';
-import { type CertificatesModel, certificates, toCertificates } from './certificates.ts';
 import {
   type Argument,
   type ComponentModel,
@@ -24,7 +15,8 @@ import {
   type PodEnvironmentVariable,
   podEnvironmentVariable,
   toComponent,
-} from './component.ts';
+} from '../component.ts';
+import { type CertificatesModel, certificates, toCertificates } from './certificates.ts';
 
 export interface ControlPlaneModel {
   readonly apiEndpoint: { readonly advertiseAddress: string | undefined; readonly bindPort: number | undefined };

@@ -1,10 +1,10 @@
 import type { RE2JSSyntaxException } from 're2js';
-import type { Finding } from '../../diagnostics.ts';
-import * as z from '../../schema.ts';
-import { milliseconds } from '../../versions/v1alpha1/convert-values.ts';
-import { duration, environmentVariable } from '../../versions/v1alpha1/fields.ts';
-import { field, object } from '../field.ts';
-import type { EnvironmentVariable } from './component.ts';
+import type { Finding } from '../../diagnostics/index.ts';
+import { milliseconds } from '../../fields/convert-values.ts';
+import { field, object } from '../../fields/field.ts';
+import { duration, environmentVariable } from '../../fields/types.ts';
+import * as z from '../../schema/zod.ts';
+import type { EnvironmentVariable } from '../component.ts';
 import { type RetryModel, retry, toRetry } from './retry.ts';
 
 const DEFAULT_EXEC_TIMEOUT_MS = 20 * 60_000;

@@ -1,8 +1,8 @@
-import * as z from '../../schema.ts';
-import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
-import { EXAMPLE_CERTIFICATE } from '../certificates.ts';
-import { exclusive } from '../conditions.ts';
-import { choice, field, object } from '../field.ts';
+import { EXAMPLE_CERTIFICATE } from '../../fields/certificates.ts';
+import { exclusive } from '../../fields/conditions.ts';
+import type { ResolveSecret } from '../../fields/convert-values.ts';
+import { choice, field, object } from '../../fields/field.ts';
+import * as z from '../../schema/zod.ts';
 import { type AddonsModel, addons, toAddons } from './addons.ts';
 import { type ClusterModel, cluster, toCluster } from './cluster.ts';
 import { kubernetesConditions } from './conditions.ts';

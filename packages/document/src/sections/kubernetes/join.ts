@@ -1,12 +1,12 @@
-import type { Finding } from '../../diagnostics.ts';
-import * as z from '../../schema.ts';
-import type { SecretValue } from '../../secret.ts';
-import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
-import { absolutePath, environmentVariable, hostPort, secret, url } from '../../versions/v1alpha1/fields.ts';
-import { certificatePem, EXAMPLE_CERTIFICATE } from '../certificates.ts';
-import { atLeastOne, exactlyOne, given, has, is, not, when, without } from '../conditions.ts';
-import { choice, field, object, oneOf } from '../field.ts';
-import type { EnvironmentVariable } from './component.ts';
+import type { Finding } from '../../diagnostics/index.ts';
+import { certificatePem, EXAMPLE_CERTIFICATE } from '../../fields/certificates.ts';
+import { atLeastOne, exactlyOne, given, has, is, not, when, without } from '../../fields/conditions.ts';
+import type { ResolveSecret } from '../../fields/convert-values.ts';
+import { choice, field, object, oneOf } from '../../fields/field.ts';
+import { absolutePath, environmentVariable, hostPort, secret, url } from '../../fields/types.ts';
+import * as z from '../../schema/zod.ts';
+import type { SecretValue } from '../../secrets/secret.ts';
+import type { EnvironmentVariable } from '../component.ts';
 
 /** `kubernetes.join`: how a machine finds its cluster, and how both prove who they are. */
 

@@ -1,10 +1,10 @@
+import { is, must, when } from '../../fields/conditions.ts';
+import { choice, field, looseObject, meaning, object } from '../../fields/field.ts';
+import { absolutePath } from '../../fields/types.ts';
 import { typeMeta } from '../../kubernetes-releases/configurations.ts';
 import type { PatchTarget } from '../../kubernetes-releases/kubeadm.ts';
 import { NEWEST_KNOWN_MINOR } from '../../kubernetes-releases/minor.ts';
-import * as z from '../../schema.ts';
-import { absolutePath } from '../../versions/v1alpha1/fields.ts';
-import { is, must, when } from '../conditions.ts';
-import { choice, field, looseObject, meaning, object } from '../field.ts';
+import * as z from '../../schema/zod.ts';
 import { type RetryModel, retry, toRetry } from './retry.ts';
 
 export interface KubeadmModel {

@@ -1,4 +1,4 @@
-import type { Finding } from '../../diagnostics.ts';
+import type { Finding } from '../../diagnostics/index.ts';
 import { minorOf, NEWEST_KNOWN_MINOR } from '../../kubernetes-releases/minor.ts';
 import { refusedByKubelet } from '../../kubernetes-releases/node-labels.ts';
 import { lintAdmission } from '../api-server/admission.ts';

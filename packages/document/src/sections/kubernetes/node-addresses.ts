@@ -1,8 +1,8 @@
-import * as z from '../../schema.ts';
-import { milliseconds } from '../../versions/v1alpha1/convert-values.ts';
-import { duration } from '../../versions/v1alpha1/fields.ts';
-import { atLeastOne, exclusive } from '../conditions.ts';
-import { field, object } from '../field.ts';
+import { atLeastOne, exclusive } from '../../fields/conditions.ts';
+import { milliseconds } from '../../fields/convert-values.ts';
+import { field, object } from '../../fields/field.ts';
+import { duration } from '../../fields/types.ts';
+import * as z from '../../schema/zod.ts';
 
 /** How the machine finds the addresses of its node: one for each IP family of `subnets`. */
 export interface NodeAddressesModel {

@@ -1,10 +1,10 @@
-import type { Finding, PathSegment } from '../../diagnostics.ts';
+import type { Finding, PathSegment } from '../../diagnostics/index.ts';
+import { choice, field, object } from '../../fields/field.ts';
+import { repeated } from '../../fields/repeated.ts';
+import { argument, dnsSubdomain, labels } from '../../fields/types.ts';
 import { refusedByKubelet } from '../../kubernetes-releases/node-labels.ts';
-import * as z from '../../schema.ts';
-import { argument, dnsSubdomain, labels } from '../../versions/v1alpha1/fields.ts';
-import { repeated } from '../../versions/v1alpha1/repeated.ts';
-import { choice, field, object } from '../field.ts';
-import type { Argument } from './component.ts';
+import * as z from '../../schema/zod.ts';
+import type { Argument } from '../component.ts';
 import type { ControlPlaneSection } from './control-plane.ts';
 import { type NodeAddressesModel, nodeAddresses, toNodeAddresses } from './node-addresses.ts';
 

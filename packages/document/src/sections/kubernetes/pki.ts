@@ -1,9 +1,9 @@
 import type * as z from 'zod';
-import type { SecretValue } from '../../secret.ts';
-import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
-import { secret } from '../../versions/v1alpha1/fields.ts';
-import { certificateOrVariable, EXAMPLE_CERTIFICATE, publicKeyPem } from '../certificates.ts';
-import { define, field, object } from '../field.ts';
+import { certificateOrVariable, EXAMPLE_CERTIFICATE, publicKeyPem } from '../../fields/certificates.ts';
+import type { ResolveSecret } from '../../fields/convert-values.ts';
+import { define, field, object } from '../../fields/field.ts';
+import { secret } from '../../fields/types.ts';
+import type { SecretValue } from '../../secrets/secret.ts';
 
 export interface PkiModel {
   readonly ca: KeyPair | undefined;

@@ -1,7 +1,7 @@
-import * as z from '../../schema.ts';
-import { milliseconds } from '../../versions/v1alpha1/convert-values.ts';
-import { duration } from '../../versions/v1alpha1/fields.ts';
-import { field, object } from '../field.ts';
+import { milliseconds } from '../../fields/convert-values.ts';
+import { field, object } from '../../fields/field.ts';
+import { duration } from '../../fields/types.ts';
+import * as z from '../../schema/zod.ts';
 
 const DEFAULT_ATTEMPTS = 3;
 const DEFAULT_BACKOFF_MS = 10_000;

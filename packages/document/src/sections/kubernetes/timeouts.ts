@@ -1,7 +1,7 @@
 import type * as z from 'zod';
-import { milliseconds } from '../../versions/v1alpha1/convert-values.ts';
-import { duration } from '../../versions/v1alpha1/fields.ts';
-import { choice, field, object } from '../field.ts';
+import { milliseconds } from '../../fields/convert-values.ts';
+import { choice, field, object } from '../../fields/field.ts';
+import { duration } from '../../fields/types.ts';
 
 const DEFAULT_OVERALL_MS = 30 * 60_000;
 const DEFAULT_READY_TIMEOUT_MS = 5 * 60_000;

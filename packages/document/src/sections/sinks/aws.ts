@@ -1,8 +1,8 @@
-import type { Finding, PathSegment } from '../../diagnostics.ts';
-import * as z from '../../schema.ts';
-import { allowInsecure, httpUrl } from '../../versions/v1alpha1/fields.ts';
-import { exactlyOne, exclusive } from '../conditions.ts';
-import { field, object } from '../field.ts';
+import type { Finding, PathSegment } from '../../diagnostics/index.ts';
+import { exactlyOne, exclusive } from '../../fields/conditions.ts';
+import { field, object } from '../../fields/field.ts';
+import { allowInsecure, httpUrl } from '../../fields/types.ts';
+import * as z from '../../schema/zod.ts';
 import { exactlyOneOf, type RemoteOptions, remoteFields, sinkSchema, toRemoteOptions } from './sink.ts';
 
 /** A topic of SNS or a queue of SQS, and a bucket of S3 for what is too large for them. */

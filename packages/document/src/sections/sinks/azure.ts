@@ -1,8 +1,8 @@
-import type { Finding, PathSegment } from '../../diagnostics.ts';
-import * as z from '../../schema.ts';
-import { allowInsecure, httpUrl } from '../../versions/v1alpha1/fields.ts';
-import { exactlyOne } from '../conditions.ts';
-import { field } from '../field.ts';
+import type { Finding, PathSegment } from '../../diagnostics/index.ts';
+import { exactlyOne } from '../../fields/conditions.ts';
+import { field } from '../../fields/field.ts';
+import { allowInsecure, httpUrl } from '../../fields/types.ts';
+import * as z from '../../schema/zod.ts';
 import { exactlyOneOf, type RemoteOptions, remoteFields, sinkSchema, toRemoteOptions } from './sink.ts';
 
 /** A queue of Azure Storage, or a topic of Event Grid. */

@@ -1,8 +1,8 @@
-import * as z from '../../schema.ts';
-import type { SecretValue } from '../../secret.ts';
-import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
-import { environmentName, secret } from '../../versions/v1alpha1/fields.ts';
-import { field } from '../field.ts';
+import type { ResolveSecret } from '../../fields/convert-values.ts';
+import { field } from '../../fields/field.ts';
+import { environmentName, secret } from '../../fields/types.ts';
+import * as z from '../../schema/zod.ts';
+import type { SecretValue } from '../../secrets/secret.ts';
 import { type RemoteOptions, remoteFields, sinkSchema, toRemoteOptions } from './sink.ts';
 
 /** A program that is given each event on standard input. */

@@ -1,7 +1,7 @@
-import * as z from '../../schema.ts';
-import { trimmedEnd } from '../../trim.ts';
-import { allowInsecure, httpUrl } from '../../versions/v1alpha1/fields.ts';
-import { field } from '../field.ts';
+import { field } from '../../fields/field.ts';
+import { allowInsecure, httpUrl } from '../../fields/types.ts';
+import * as z from '../../schema/zod.ts';
+import { trimmedEnd } from '../../text/trim.ts';
 import { type RemoteOptions, remoteFields, sinkSchema, toRemoteOptions } from './sink.ts';
 
 /** A topic of Google Cloud Pub/Sub. */

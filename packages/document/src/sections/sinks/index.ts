@@ -1,6 +1,6 @@
-import type { Finding, PathSegment } from '../../diagnostics.ts';
-import * as z from '../../schema.ts';
-import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
+import type { Finding, PathSegment } from '../../diagnostics/index.ts';
+import type { ResolveSecret } from '../../fields/convert-values.ts';
+import * as z from '../../schema/zod.ts';
 import type { SecretsSection } from '../secrets.ts';
 import { aws } from './aws.ts';
 import { azure } from './azure.ts';

@@ -1,11 +1,11 @@
-import type { Finding } from '../../diagnostics.ts';
-import * as z from '../../schema.ts';
-import type { SecretValue } from '../../secret.ts';
-import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
-import { absolutePath, dnsSubdomain, httpsUrl, secret } from '../../versions/v1alpha1/fields.ts';
-import { certificatePem, EXAMPLE_CERTIFICATE } from '../certificates.ts';
-import { all, exactlyOne, has, when, without } from '../conditions.ts';
-import { field, object } from '../field.ts';
+import type { Finding } from '../../diagnostics/index.ts';
+import { certificatePem, EXAMPLE_CERTIFICATE } from '../../fields/certificates.ts';
+import { all, exactlyOne, has, when, without } from '../../fields/conditions.ts';
+import type { ResolveSecret } from '../../fields/convert-values.ts';
+import { field, object } from '../../fields/field.ts';
+import { absolutePath, dnsSubdomain, httpsUrl, secret } from '../../fields/types.ts';
+import * as z from '../../schema/zod.ts';
+import type { SecretValue } from '../../secrets/secret.ts';
 import { eventTypes, type RemoteOptions, remoteFields, sinkSchema, tlsFields, toRemoteOptions } from './sink.ts';
 
 /** A ConfigMap of the management cluster, there before this machine is. */

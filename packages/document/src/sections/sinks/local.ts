@@ -1,5 +1,5 @@
-import * as z from '../../schema.ts';
-import { field } from '../field.ts';
+import { field } from '../../fields/field.ts';
+import * as z from '../../schema/zod.ts';
 import { sinkSchema } from './sink.ts';
 
 const DEVICE = /^(?:(?:\/(?:[^\s/.][^\s/]*|\.[^\s/.][^\s/]*|\.\.[^\s/]+))+|COM[1-9])$/;

@@ -1,11 +1,11 @@
-import type { Finding, PathSegment } from '../../diagnostics.ts';
-import * as z from '../../schema.ts';
-import type { SecretValue } from '../../secret.ts';
-import type { ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
-import { allowInsecure, PORT, secret } from '../../versions/v1alpha1/fields.ts';
-import { all, any, given, has, is, must, not, text, when } from '../conditions.ts';
-import { field, object } from '../field.ts';
-import { PRIVATE_NATS, whyExposed } from '../loopback.ts';
+import type { Finding, PathSegment } from '../../diagnostics/index.ts';
+import { all, any, given, has, is, must, not, text, when } from '../../fields/conditions.ts';
+import type { ResolveSecret } from '../../fields/convert-values.ts';
+import { field, object } from '../../fields/field.ts';
+import { PRIVATE_NATS, whyExposed } from '../../fields/loopback.ts';
+import { allowInsecure, PORT, secret } from '../../fields/types.ts';
+import * as z from '../../schema/zod.ts';
+import type { SecretValue } from '../../secrets/secret.ts';
 import {
   type RemoteOptions,
   remoteFields,

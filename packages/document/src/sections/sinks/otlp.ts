@@ -1,9 +1,9 @@
-import * as z from '../../schema.ts';
-import type { SecretValue } from '../../secret.ts';
-import { headersOf, type ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
-import { allowInsecure, headers, httpUrl } from '../../versions/v1alpha1/fields.ts';
-import { credentialsOverTls } from '../conditions.ts';
-import { field } from '../field.ts';
+import { credentialsOverTls } from '../../fields/conditions.ts';
+import { headersOf, type ResolveSecret } from '../../fields/convert-values.ts';
+import { field } from '../../fields/field.ts';
+import { allowInsecure, headers, httpUrl } from '../../fields/types.ts';
+import * as z from '../../schema/zod.ts';
+import type { SecretValue } from '../../secrets/secret.ts';
 import {
   type RemoteOptions,
   remoteFields,

@@ -1,11 +1,11 @@
-import type { Finding, PathSegment } from '../../diagnostics.ts';
-import * as z from '../../schema.ts';
-import type { SecretValue } from '../../secret.ts';
-import { milliseconds, type ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
-import { duration } from '../../versions/v1alpha1/fields.ts';
-import { certificatePem, clientCertificate, EXAMPLE_CERTIFICATE } from '../certificates.ts';
-import type { JsonSchema } from '../conditions.ts';
-import { choice, define, type Field, type Fields, field, object, type ShapeOf } from '../field.ts';
+import type { Finding, PathSegment } from '../../diagnostics/index.ts';
+import { certificatePem, clientCertificate, EXAMPLE_CERTIFICATE } from '../../fields/certificates.ts';
+import type { JsonSchema } from '../../fields/conditions.ts';
+import { milliseconds, type ResolveSecret } from '../../fields/convert-values.ts';
+import { choice, define, type Field, type Fields, field, object, type ShapeOf } from '../../fields/field.ts';
+import { duration } from '../../fields/types.ts';
+import * as z from '../../schema/zod.ts';
+import type { SecretValue } from '../../secrets/secret.ts';
 
 /** What every sink has that is reached over a network or through a program. */
 export interface RemoteOptions {

@@ -1,11 +1,11 @@
 import type * as z from 'zod';
-import type { Finding, PathSegment } from '../../diagnostics.ts';
-import type { SecretValue } from '../../secret.ts';
-import { trimmedEnd } from '../../trim.ts';
-import { headersOf, type ResolveSecret } from '../../versions/v1alpha1/convert-values.ts';
-import { allowInsecure, headers, httpUrl, secret } from '../../versions/v1alpha1/fields.ts';
-import { credentialsOverTls, must, writtenSecret } from '../conditions.ts';
-import { field } from '../field.ts';
+import type { Finding, PathSegment } from '../../diagnostics/index.ts';
+import { credentialsOverTls, must, writtenSecret } from '../../fields/conditions.ts';
+import { headersOf, type ResolveSecret } from '../../fields/convert-values.ts';
+import { field } from '../../fields/field.ts';
+import { allowInsecure, headers, httpUrl, secret } from '../../fields/types.ts';
+import type { SecretValue } from '../../secrets/secret.ts';
+import { trimmedEnd } from '../../text/trim.ts';
 import { type SecretsSection, writtenValue } from '../secrets.ts';
 import {
   type RemoteOptions,

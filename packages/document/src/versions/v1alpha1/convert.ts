@@ -1,11 +1,11 @@
 import { hostPartModels } from '../../host-parts/index.ts';
-import type { Model } from '../../model.ts';
+import type { Model } from '../../model/index.ts';
 import { toContainerd } from '../../sections/containerd/index.ts';
 import { toHardening } from '../../sections/hardening.ts';
 import { toImages } from '../../sections/images.ts';
 import { toKubernetes } from '../../sections/kubernetes/index.ts';
 import { toReporting } from '../../sections/reporting.ts';
-import { secretResolver } from './convert-values.ts';
+import { secretResolver } from '../../sections/secrets.ts';
 import type { Sections } from './sections.ts';
 
 /** The internal model of a valid v1alpha1 document. */

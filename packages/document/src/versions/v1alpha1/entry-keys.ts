@@ -1,4 +1,4 @@
-import type { PathSegment } from '../../diagnostics.ts';
+import type { PathSegment } from '../../diagnostics/index.ts';
 import { ENTRY_KEYS_OF_PARTS } from '../../host-parts/index.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { PathSegment } from '../../diagnostics.ts';
+import type { PathSegment } from '../../diagnostics/index.ts';
 
 /** Parts of the document in the words of another program, whose numbers are handed to it as they are written. */
 const OTHERS_WORDS = [

@@ -1,7 +1,7 @@
 import type * as z from 'zod';
+import { all, any, given, has, is, must, not, text, VARIABLE, when } from '../../fields/conditions.ts';
+import { choice, field, object } from '../../fields/field.ts';
 import { hostPartFields } from '../../host-parts/index.ts';
-import { all, any, given, has, is, must, not, text, VARIABLE, when } from '../../sections/conditions.ts';
-import { choice, field, object } from '../../sections/field.ts';
 
 /** Of a dotted key each part, of one with slashes each part: neither empty nor "." or "..", as the path below /proc/sys. */
 const SYSCTL_KEY =

@@ -1,4 +1,4 @@
-import { withCode } from '../../diagnostics.ts';
+import { withCode } from '../../diagnostics/index.ts';
 import { checkHostParts } from '../../host-parts/index.ts';
 import { checkContainerd } from '../../sections/containerd/index.ts';
 import { checkHardening } from '../../sections/hardening.ts';
@@ -10,10 +10,7 @@ import { checkManifests } from '../../sections/kubernetes/control-plane.ts';
 import { checkFailurePatterns } from '../../sections/kubernetes/exec.ts';
 import type { KubernetesSection } from '../../sections/kubernetes/index.ts';
 import { withoutReservedLabels } from '../../sections/kubernetes/node.ts';
-import { checkPlatform } from '../../sections/platform.ts';
 import { checkReporting } from '../../sections/reporting.ts';
-import { checkSecretNames } from '../../sections/secret-names.ts';
-import { checkTransport } from '../../sections/transport.ts';
 import { isExpandable, isShellText, variableSources } from '../../sections/variables.ts';
 import { API_VERSIONS } from '../api-versions.ts';
 import type { ChangeablePart, DocumentVersion } from '../version.ts';
@@ -21,7 +18,10 @@ import { toModel } from './convert.ts';
 import { entryKeys } from './entry-keys.ts';
 import { keepsNumber } from './exact-numbers.ts';
 import { lint } from './lint.ts';
+import { checkPlatform } from './platform.ts';
+import { checkSecretNames } from './secret-names.ts';
 import { type Sections, sections } from './sections.ts';
+import { checkTransport } from './transport.ts';
 
 /** machineadm.dev/v1alpha1. */
 export const v1alpha1: DocumentVersion<Sections> = {

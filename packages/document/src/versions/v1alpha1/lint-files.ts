@@ -1,6 +1,6 @@
-import type { Finding } from '../../diagnostics.ts';
+import type { Finding } from '../../diagnostics/index.ts';
 import { plainPath } from '../../host-parts/paths-of-host.ts';
-import { parseMode } from '../../units.ts';
+import { parseMode } from '../../text/units.ts';
 import type { Sections } from './sections.ts';
 
 /** Files that their owner could not reach: the directories above belong to root where machineadm makes them. */

@@ -1,4 +1,4 @@
-import { type Finding, nearestName, type PathSegment } from '../../diagnostics.ts';
+import { type Finding, nearestName, type PathSegment } from '../../diagnostics/index.ts';
 import type { DeviceSection, StorageSection } from '../../host-parts/storage-schema.ts';
 import type { KubernetesSection } from '../../sections/kubernetes/index.ts';
 import type { Sections } from './sections.ts';

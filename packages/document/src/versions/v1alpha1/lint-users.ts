@@ -1,4 +1,4 @@
-import type { Finding } from '../../diagnostics.ts';
+import type { Finding } from '../../diagnostics/index.ts';
 import type { Sections } from './sections.ts';
 
 /** Passwords that nobody can log in with: an account is locked unless the document says otherwise. */

@@ -1,4 +1,4 @@
-import type { Finding } from '../../diagnostics.ts';
+import type { Finding } from '../../diagnostics/index.ts';
 import { lintRegistries } from '../../sections/containerd/registries-checks.ts';
 import { lintKubernetes } from '../../sections/kubernetes/lint.ts';
 import { lintFiles } from './lint-files.ts';

@@ -1,6 +1,6 @@
-import * as z from '../../schema.ts';
+import { choice, field, object } from '../../fields/field.ts';
+import * as z from '../../schema/zod.ts';
 import { containerRuntime } from '../../sections/containerd/index.ts';
-import { choice, field, object } from '../../sections/field.ts';
 import { hardening } from '../../sections/hardening.ts';
 import { images } from '../../sections/images.ts';
 import { kubernetes } from '../../sections/kubernetes/index.ts';

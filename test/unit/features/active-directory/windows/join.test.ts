@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { ActiveDirectoryModel } from '@machineadm/document/model.ts';
+import type { ActiveDirectoryModel } from '@machineadm/document/model/index.ts';
 import { JOIN_DOMAIN, REPAIR_SECURE_CHANNEL } from '../../../../../src/host/windows/domain-scripts.ts';
 import { EMPTY_RECORD } from '../../../../../src/step/index.ts';
 import { offlineBlob } from '../../../../support/active-directory.ts';
