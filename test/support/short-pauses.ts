@@ -2,8 +2,8 @@ import { syncBuiltinESMExports } from 'node:module';
 import { after, before } from 'node:test';
 import timers from 'node:timers/promises';
 
-/** A pause of one second takes 100 ms. */
-const FACTOR = 10;
+/** A pause of one second takes 20 ms. */
+const FACTOR = 50;
 
 /**
  * In the tests of a `describe`, what looks again after a pause (`node:timers/promises`) does so sooner, and `performance.now`

@@ -246,7 +246,7 @@ async function obstaclesOf(
 function unanswered(why: string): MachineadmError {
   return new MachineadmError({
     reason: 'ControlPlaneNotReconfigured',
-    summary: `The control plane was not changed: ${why}.`,
+    summary: `This run did not change the control plane: ${why}.`,
     remedy: 'Make sure that the API server answers, then run machineadm upgrade again.',
     evidence: [{ source: 'API server', text: why }],
     retryable: true,

@@ -3,7 +3,7 @@ import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { whyFixed } from '@machineadm/document/sections/kubernetes/fixed-kubelet-settings.ts';
 import { member } from '@machineadm/document/values/untyped.ts';
 import type { Host } from '../../host/seam/host.ts';
-import { waitUntilReady } from '../../kubernetes/readiness.ts';
+import { waitUntilSteady } from '../../kubernetes/steady-kubelet.ts';
 import { runningConfiguration } from '../../kubernetes/upgrade/kubelet-configz.ts';
 import { forgetKubelet, keepKubelet, keptKubelet } from '../../kubernetes/upgrade/kubelet-kept.ts';
 import {
@@ -126,7 +126,7 @@ export const upgradeKubeletSettings: FeatureStep<UpgradeDesired, SettingsActual,
     const { timeoutMs } = kubernetes.ready;
     const waitingFor = (what: string | undefined): void => execution.waitingFor(what);
     const demand = wasReady ? ({ ...desired.readiness, require: 'NodeReady' } as const) : desired.readiness;
-    await waitUntilReady(host, demand, { timeoutMs, signal, waitingFor });
+    await waitUntilSteady(host, demand, { timeoutMs, signal, waitingFor });
     if (desired.isControlPlane) await prove(host, desired, execution);
     await forgetKubelet(host);
   },

@@ -3,7 +3,7 @@ import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { getNode } from '../../kubernetes/node-client.ts';
-import { waitUntilReady } from '../../kubernetes/readiness.ts';
+import { waitUntilSteady } from '../../kubernetes/steady-kubelet.ts';
 import { ClusterUnanswered, ownCredential, serverVersion } from '../../kubernetes/upgrade/cluster.ts';
 import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
 import type { Execution } from '../../step/index.ts';
@@ -62,7 +62,7 @@ export const upgradeKubelet: FeatureStep<UpgradeDesired, KubeletActual, KubeletP
     const { timeoutMs } = desired.kubernetes.ready;
     const { signal } = execution;
     const waitingFor = (what: string | undefined): void => execution.waitingFor(what);
-    await waitUntilReady(host, desired.readiness, { timeoutMs, signal, waitingFor });
+    await waitUntilSteady(host, desired.readiness, { timeoutMs, signal, waitingFor });
     await untilReported(host, desired, upgrade, execution);
   },
 };

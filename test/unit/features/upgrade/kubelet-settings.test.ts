@@ -14,6 +14,7 @@ import { hostModel } from '../../../support/host-model.ts';
 import { kubernetesModel } from '../../../support/kubernetes-model.ts';
 import { type MemoryHost, memoryHost } from '../../../support/memory-host.ts';
 import { planned, runStep } from '../../../support/run-step.ts';
+import { shortPauses } from '../../../support/short-pauses.ts';
 import { upgradeCluster } from '../../../support/upgrade-cluster.ts';
 
 const CONFIG = '/var/lib/kubelet/config.yaml';
@@ -48,8 +49,14 @@ function model(
   return made;
 }
 
-/** A node whose kubelet reads its files when it is restarted. `accepts`: whether it starts with them. */
-async function kubeletNode(accepts: (config: string) => boolean = () => true) {
+/**
+ * A node whose kubelet reads its files when it is restarted. `accepts`: whether it starts with them; `stays`: whether it does not
+ * end after it answered.
+ */
+async function kubeletNode(
+  accepts: (config: string) => boolean = () => true,
+  stays: (config: string) => boolean = () => true,
+) {
   const cluster = await upgradeCluster();
   const authority = newAuthority();
   const own = authority.issue('kubelet', ['127.0.0.1']);
@@ -79,7 +86,7 @@ syncFrequency: 1m0s
     },
     services: { kubelet: { active: true, enabled: true } },
   });
-  let restarts = 0;
+  let [restarts, pid] = [0, 100];
   const start = (): void => {
     const config = memory.text(CONFIG) ?? '';
     healthz.status = accepts(config) ? 200 : 500;
@@ -88,6 +95,11 @@ syncFrequency: 1m0s
   start();
   const host: MemoryHost = {
     ...memory,
+    async service(name) {
+      const found = await memory.service(name);
+      if (!stays(running)) pid += 1;
+      return { ...found, pid };
+    },
     services: {
       ...memory.services,
       async restart(name) {
@@ -116,6 +128,7 @@ async function refusals(host: MemoryHost, asked: Model) {
 }
 
 describe('settings of a kubelet that runs', () => {
+  shortPauses();
   const ASKED = model({
     config: { maxPods: 200, authentication: { anonymous: { enabled: true } }, syncFrequency: '60s' },
     args: [{ name: 'v', value: '4' }],
@@ -189,6 +202,7 @@ describe('settings of a kubelet that runs', () => {
 });
 
 describe('a kubelet that does not start with its new settings', () => {
+  shortPauses();
   test('gets the previous ones back, and the failure has one verdict', async () => {
     await using node = await kubeletNode((config) => !config.includes('maxPods: -1'));
     const [config, flags] = [node.host.text(CONFIG), node.host.text(FLAGS)];
@@ -210,6 +224,18 @@ describe('a kubelet that does not start with its new settings', () => {
       sentences: ['The previous settings of the kubelet are restored, and the node works with them.'],
     });
     assert.deepEqual([node.host.text(CONFIG), node.host.text(FLAGS)], [config, flags]);
+  });
+
+  test('is not called healthy where it ends after it answered, although its Node stays Ready meanwhile', async () => {
+    await using node = await kubeletNode(
+      () => true,
+      (config) => !config.includes('maxPods: 99'),
+    );
+    await assert.rejects(
+      runStep(upgradeKubeletSettings, node.host, model({ config: { maxPods: 99 } }), { record: RECORD }),
+      { reason: 'KubeletNotHealthy', message: /it ended 3 times after it was healthy/ },
+    );
+    assert.notEqual(node.host.text(KEPT), undefined, 'the previous settings can be restored');
   });
 
   test('is continued after a kill at any change, and ends as an undisturbed one', async () => {
