@@ -182,11 +182,13 @@ export async function driftObstacles(
   const hasEtcd = (await host.stat(manifestPath('etcd'))) !== undefined;
   const notKnown = hasEtcd ? [skipped(`${what}, for etcd`, 'kubeadm upgrade diff does not compare it')] : [];
   const patched = VERSIONED.filter((pod) => isPatched(pods.kubernetes, pod));
-  const diff = [...(await editsIn(stdout, patched.map(manifestPath)))];
+  const found = await editsIn(stdout, patched.map(manifestPath));
+  if (found === undefined) return [skipped(what, 'the output of kubeadm upgrade diff is not one')];
+  const diff = [...found];
   for (const pod of patched) {
-    const found = await patchedEdits(host, pod, kubeadm, from, pods);
-    if ('why' in found) notKnown.push(skipped(`${what}, for ${pod}, which the document patches`, found.why));
-    else diff.push(...withoutOwn(found.diff));
+    const edits = await patchedEdits(host, pod, kubeadm, from, pods);
+    if ('why' in edits) notKnown.push(skipped(`${what}, for ${pod}, which the document patches`, edits.why));
+    else diff.push(...withoutOwn(edits.diff));
   }
   if (diff.length === 0) return notKnown;
   const shown = withoutValues(diff);
@@ -204,11 +206,17 @@ export async function driftObstacles(
 
 /**
  * The edits in kubeadm's unified diff of whole files, except in these. Its own lines are not shown: it cannot be seen in them what
- * belongs to the value of a variable.
+ * belongs to the value of a variable. undefined: the output is no diff.
  */
-async function editsIn(output: string, except: readonly string[]): Promise<readonly string[]> {
+async function editsIn(output: string, except: readonly string[]): Promise<readonly string[] | undefined> {
   const { parsePatch } = await import('diff');
-  const edits = parsePatch(output).map(async ({ oldFileName = '', hunks }) => {
+  let files: ReturnType<typeof parsePatch>;
+  try {
+    files = parsePatch(output);
+  } catch {
+    return undefined;
+  }
+  const edits = files.map(async ({ oldFileName = '', hunks }) => {
     const lines = hunks.flatMap((hunk) => hunk.lines);
     const side = (other: '+' | '-') =>
       lines.flatMap((line) => (line.startsWith(other) ? [] : `${line.slice(1)}\n`)).join('');

@@ -58,6 +58,14 @@ describe('static pods', () => {
     assert.deepEqual(await drift(''), []);
   });
 
+  test('are not known where the output was cut off', async () => {
+    const [found, ...others] = await drift(DIFF.slice(0, 250));
+    assert.deepEqual([found?.severity, others], ['skipped', []]);
+    assert.match(found?.what ?? '', /edited by hand: not checked: the output of kubeadm upgrade diff is not one$/);
+    const [edited] = await drift(`[upgrade/diff] Reading configuration from the cluster...\n${DIFF}`);
+    assert.equal(edited?.reason, 'ControlPlaneEdited');
+  });
+
   test('that kubeadm waits for as long as the document says are no edits', async () => {
     assert.deepEqual(await drift(edited(manifest().replace('24', '9'), manifest())), []);
   });
