@@ -1,4 +1,5 @@
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { globSync, mkdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { Plugin } from 'esbuild';
@@ -26,19 +27,29 @@ host:
  */
 export async function prepareAgent(): Promise<void> {
   process.env.NODE_COMPILE_CACHE = join(root, 'node_modules/.cache/compiled');
+  const [agent] = await Promise.all([compiledAgent(), fillCache()]);
+  process.env.AGENT_UNDER_TEST = agent;
+}
+
+async function compiledAgent(): Promise<string> {
   const agent = await bundleAgent('agent');
   await compileParts(process.execPath, agent, [], PLANNED);
-  process.env.AGENT_UNDER_TEST = agent;
+  return agent;
+}
+
+/** Imports all sources once. */
+async function fillCache(): Promise<void> {
   // The translator is a separate program, and few tests start it.
   const sources = globSync(['src/**/*.ts', 'packages/*/src/**/*.ts'], { cwd: root }).filter(
     (file) => file !== 'src/main.ts' && !file.startsWith('packages/translator/'),
   );
   const script = sources.map((file) => `await import(${JSON.stringify(join(root, file))});`).join('\n');
-  spawnSync(process.execPath, ['--input-type=module', '-'], {
+  const child = spawn(process.execPath, ['--input-type=module', '-'], {
     cwd: root,
-    input: script,
     stdio: ['pipe', 'inherit', 'inherit'],
   });
+  child.stdin.end(script);
+  await once(child, 'close');
 }
 
 /** Bundles the agent into a directory with this name. Returns the file that Node runs. `plugins` may change the sources. */
