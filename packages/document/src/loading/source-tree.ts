@@ -1,6 +1,5 @@
 import type { Diagnostic } from '../diagnostics/index.ts';
 import { decodeSource } from '../encodings/decode.ts';
-import { parseJsonTree } from '../trees/json-tree.ts';
 import { mergeSources } from '../trees/merge.ts';
 import { type MapTree, type ScalarTree, type Tree, toPlain } from '../trees/tree.ts';
 import { DOCUMENT_VERSIONS } from '../versions/index.ts';
@@ -28,7 +27,7 @@ export async function sourceTree(
   const maps: MapTree[] = [];
   for (const source of sources) {
     const text = await decodeSource(source.name, source.bytes);
-    const parsed = parseJsonTree(source.name, text) ?? parseYaml(source.name, text, problems);
+    const parsed = parseYaml(source.name, text, problems);
     if (parsed?.kind === 'map') maps.push(parsed);
     else if (parsed !== undefined) {
       const message = 'the document is not a map';
