@@ -1,11 +1,10 @@
 import { errorMessage } from '@machineadm/document/outcomes/errors.ts';
 import { ADMIN_KUBECONFIG } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import { requestOnce } from '../../host/http/request-once.ts';
-import { probeTcp } from '../../host/network/reachability.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { type Endpoint, hostAndPort, parseEndpoint } from './endpoint.ts';
 import type { Finding } from './finding.ts';
-import { listeningPorts } from './ports.ts';
+import { whyBlocked } from './own-listener.ts';
 
 const TIMEOUT_MS = 3000;
 const ETCD: Endpoint = { name: '127.0.0.1', port: 2379 };
@@ -31,10 +30,8 @@ export async function checkControlPlane(host: QueryHost): Promise<readonly Findi
 
 /** The API server connects to etcd there. A packet filter can drop connections although etcd listens. */
 async function etcdPortCheck(host: QueryHost): Promise<readonly Finding[]> {
-  if (!(await listeningPorts(host)).has(ETCD.port)) return [];
-  const failure = await probeTcp(ETCD.name, ETCD.port, TIMEOUT_MS);
-  // Refused: etcd stopped listening in the meantime.
-  if (failure === undefined || failure === 'ECONNREFUSED') return [];
+  const failure = await whyBlocked(host, ETCD, TIMEOUT_MS);
+  if (failure === undefined) return [];
   return [
     {
       id: 'control-plane/etcd-port',

@@ -1,9 +1,8 @@
-import { probeTcp } from '../../host/network/reachability.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { askApiServer, ownApiServer } from './control-plane.ts';
 import { checkEndpoint, type Endpoint } from './endpoint.ts';
 import type { Finding } from './finding.ts';
-import { listeningPorts } from './ports.ts';
+import { whyBlocked } from './own-listener.ts';
 
 const PROBE_MS = 4_000;
 
@@ -21,12 +20,8 @@ export async function checkOwnEndpoint(
   probeMs: number = PROBE_MS,
 ): Promise<readonly Finding[]> {
   const own = await ownApiServer(host);
-  if (own === undefined || !(await listeningPorts(host)).has(own.port)) return [];
-  let failure = await probeTcp(own.name, own.port, probeMs);
-  // Packets that are dropped once are dropped again. A machine without free processor time answers the second time.
-  if (failure === 'ETIMEDOUT') failure = await probeTcp(own.name, own.port, 2 * probeMs);
-  // Refused: it stopped listening in the meantime.
-  if (failure === 'ECONNREFUSED') return [];
+  if (own === undefined) return [];
+  const failure = await whyBlocked(host, own, probeMs);
   if (failure !== undefined) return [blocked(own, failure)];
   if (endpoint === undefined || (endpoint.name === own.name && endpoint.port === own.port)) return [];
   return (await askApiServer(own)) === 'healthy' ? await checkEndpoint(host, endpoint, now) : [];

@@ -8,6 +8,8 @@ export interface Listener {
   /** Hexadecimal, as the kernel prints it. */
   readonly address: string;
   readonly port: number;
+  /** Connections that its program has not accepted yet. While they are as many as it allows, the kernel drops new ones. */
+  readonly waiting: number;
 }
 
 /** TCP sockets in state LISTEN, from the kernel's tables (kernel Documentation/networking/proc_net_tcp.rst). */
@@ -15,9 +17,14 @@ export async function listeners(host: Pick<QueryHost, 'readText'>): Promise<read
   const found: Listener[] = [];
   for (const path of ['/proc/net/tcp', '/proc/net/tcp6']) {
     for (const line of ((await host.readText(path)) ?? '').split('\n').slice(1)) {
-      const [, local = '', , state] = line.trim().split(/\s+/);
+      const [, local = '', , state, queues = ''] = line.trim().split(/\s+/);
       const [address = '', port = ''] = local.split(':');
-      if (state === LISTEN) found.push({ address, port: Number.parseInt(port, 16) });
+      if (state === LISTEN)
+        found.push({
+          address,
+          port: Number.parseInt(port, 16),
+          waiting: Number.parseInt(queues.split(':')[1] ?? '0', 16),
+        });
     }
   }
   return found;

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { readFile } from 'node:fs/promises';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { describe, test } from 'node:test';
 import { checkOwnEndpoint } from '../../../src/diagnosis/checks/own-endpoint.ts';
+import { probeTcp } from '../../../src/host/network/reachability.ts';
 import { memoryHost } from '../../support/memory-host.ts';
 
 const PROBE_MS = 300;
@@ -28,12 +30,18 @@ async function busyServer(): Promise<{ readonly port: number; accept(): void } &
   };
 }
 
-/** A control plane whose API server listens at this port. */
-const machine = (port: number) =>
+/**
+ * A control plane whose API server listens at this port.
+ * @param sockets the kernel's table of sockets; without it, no connection waits for the server
+ */
+const machine = (
+  port: number,
+  sockets = `heading\n0: 00000000:${port.toString(16).toUpperCase()} 00000000:0000 0A 00000000:00000000\n`,
+) =>
   memoryHost({
     files: {
       '/etc/kubernetes/manifests/kube-apiserver.yaml': `- --advertise-address=127.0.0.1\n- --secure-port=${port}\n`,
-      '/proc/net/tcp': `heading\n0: 00000000:${port.toString(16).toUpperCase()} 00000000:0000 0A\n`,
+      '/proc/net/tcp': sockets,
     },
   });
 
@@ -49,5 +57,23 @@ describe('the connection of a first control plane to its own API server', () => 
     // Before the second connection, and long before the first one repeats its SYN.
     setTimeout(busy.accept, PROBE_MS / 2);
     assert.deepEqual(await second, []);
+  });
+
+  test('is not blocked where the server accepts nothing: the kernel tells of connections that wait for it', async () => {
+    await using busy = await busyServer();
+    const sockets = await readFile('/proc/net/tcp', 'utf8');
+    assert.deepEqual(await checkOwnEndpoint(machine(busy.port, sockets), undefined, Date.now, PROBE_MS), []);
+  });
+
+  test('is not blocked where this process itself gets no processor time', async () => {
+    await using server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const probe = probeTcp('127.0.0.1', port, PROBE_MS);
+    setImmediate(() => {
+      const end = performance.now() + 2 * PROBE_MS;
+      while (performance.now() < end);
+    });
+    assert.equal(await probe, undefined);
   });
 });

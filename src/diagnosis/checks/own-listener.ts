@@ -1,0 +1,26 @@
+import { listeners } from '../../host/linux/listeners.ts';
+import { probeTcp } from '../../host/network/reachability.ts';
+import type { QueryHost } from '../../host/seam/host.ts';
+import type { Endpoint } from './endpoint.ts';
+
+/**
+ * The error code of a connection to a program of this machine that listens at an endpoint; undefined: it was accepted, or what
+ * stops it is not the way there, because nothing listens, or because the program does not accept what waits.
+ * @param probeMs how long the first connection may take; the second one may take twice as long
+ */
+export async function whyBlocked(
+  host: QueryHost,
+  { name, port }: Endpoint,
+  probeMs: number,
+): Promise<string | undefined> {
+  const atPort = async () => (await listeners(host)).filter((listener) => listener.port === port);
+  if ((await atPort()).length === 0) return undefined;
+  let failure = await probeTcp(name, port, probeMs);
+  // Packets that are dropped once are dropped again. A machine without free processor time answers the second time.
+  if (failure === 'ETIMEDOUT') failure = await probeTcp(name, port, 2 * probeMs);
+  // Refused: it stopped listening in the meantime.
+  if (failure === 'ECONNREFUSED') return undefined;
+  // A packet filter keeps connections from the queue.
+  if (failure === 'ETIMEDOUT' && (await atPort()).some(({ waiting }) => waiting > 0)) return undefined;
+  return failure;
+}
