@@ -34,7 +34,8 @@ export async function withTimeout<T>(
 ): Promise<T> {
   until?.throwIfAborted();
   const limit = new AbortController();
-  const timer = setTimeout(() => limit.abort(new TimedOut(ms)), ms);
+  // What came in time is handled first, also where this process got no processor time.
+  const timer = setTimeout(() => setImmediate(() => limit.abort(new TimedOut(ms))), ms);
   const signal = until === undefined ? limit.signal : AbortSignal.any([limit.signal, until]);
   try {
     // An async function turns a synchronous throw into a rejection.

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { stat } from 'node:fs/promises';
 import { describe, test } from 'node:test';
 import { TimedOut, withTimeout } from '../../../../src/host/time/timeout.ts';
 
@@ -17,6 +18,20 @@ describe('work under a deadline', () => {
     };
     await assert.rejects(withTimeout(20, work), TimedOut);
     assert.ok(told instanceof TimedOut);
+  });
+
+  test('keeps a result that came in time to a process without processor time', async () => {
+    const block = () => {
+      const until = performance.now() + 200;
+      while (performance.now() < until);
+    };
+    // The file is looked at on another thread, long before the timer can fire.
+    const work = async () => {
+      const found = stat(import.meta.filename);
+      block();
+      return (await found).isFile();
+    };
+    assert.equal(await withTimeout(100, work), true);
   });
 
   test('is abandoned when its caller is aborted', async () => {
