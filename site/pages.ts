@@ -136,6 +136,12 @@ export function headingsOf(text: string): readonly Heading[] {
   return headings;
 }
 
+/** What a link to a page can name after `#`: its headings, and elements with an id. */
+export function anchorsOf(text: string): ReadonlySet<string> {
+  const ids = Array.from(withoutCodeBlocks(text).matchAll(/<a id="([^"]+)">/g), ([, id = '']) => id);
+  return new Set([...headingsOf(text).map(({ anchor }) => anchor), ...ids]);
+}
+
 /** As GitHub does it, so that a link to a heading works in both places. */
 export function slugOf(heading: string): string {
   return heading
@@ -165,6 +171,6 @@ export function brokenLinksOf(root: string, page: string): readonly string[] {
     if (!existsSync(join(root, target.path))) return true;
     if (target.anchor === '') return false;
     if (!target.path.endsWith('.md')) return true;
-    return !headingsOf(readFileSync(join(root, target.path), 'utf8')).some(({ anchor }) => anchor === target.anchor);
+    return !anchorsOf(readFileSync(join(root, target.path), 'utf8')).has(target.anchor);
   });
 }

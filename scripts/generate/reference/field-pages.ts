@@ -182,8 +182,44 @@ function page(name: string, list: readonly FieldReference[], inside: FieldsInsid
     '',
     `[All fields](README.md)${guide === undefined ? '' : ` · [Guide](../../${guide}.md)`} · \`machineadm explain ${name === 'document' ? 'metadata' : name}\``,
     '',
-    ...list.flatMap((one) => entry(one, inside(one.field.path, name))),
+    ...entries(list, name, inside).flatMap(({ text, twins }) =>
+      twins.length === 0 ? text : [twins.map((path) => `<a id="${slugOf(path)}"></a>`).join(''), '', ...text],
+    ),
   ].join('\n');
+}
+
+/** The entry of a field, and the fields that it is also for. */
+interface Entry {
+  readonly text: readonly string[];
+  readonly twins: readonly string[];
+}
+
+/** Fields of one object that have the same facts, and the same fields in them, share an entry: that of the first. */
+function entries(list: readonly FieldReference[], name: string, inside: FieldsInside): readonly Entry[] {
+  const texts = new Map(list.map((one) => [one.field.path, entry(one, inside(one.field.path, name))]));
+  const within = (path: string) => [...texts.keys()].filter((one) => one === path || one.startsWith(`${path}.`));
+  const factsWithoutName = (path: string): string =>
+    within(path)
+      .flatMap((one) => texts.get(one) ?? [])
+      .join('\n')
+      .replaceAll(path, '')
+      .replaceAll(`#${slugOf(path)}`, '#')
+      .replaceAll(`\`${lastName(path)}: `, '`');
+  const twins = new Map<string, string[]>();
+  const families = Map.groupBy(texts.keys(), (path) => path.split('.').slice(0, -1).join('.'));
+  for (const family of families.values()) {
+    for (const [first = '', ...others] of Map.groupBy(family, factsWithoutName).values()) {
+      for (const one of others) for (const path of within(one)) texts.delete(path);
+      for (const path of within(first))
+        twins.set(path, [...(twins.get(path) ?? []), ...others.map((one) => `${one}${path.slice(first.length)}`)]);
+    }
+  }
+  return [...texts].map(([path, [heading = '', ...text]]) => {
+    const same = twins.get(path) ?? [];
+    const names = same.map((one) => `\`${lastName(one)}\``).join(', ');
+    const isOfFamily = same.length > 0 && lastName(path) !== lastName(same[0] ?? '');
+    return { twins: same, text: [heading, ...(isOfFamily ? ['', `The same holds for ${names}.`] : []), ...text] };
+  });
 }
 
 function factsOf(reference: FieldReference): FieldFacts {

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { REASONS } from '@machineadm/document/outcomes/reasons.ts';
 import { jsonSchema } from '@machineadm/document/versions/json-schema.ts';
+import { slugOf } from '../../../site/pages.ts';
 import { OUTPUT_KINDS } from '../../../src/cli/output-kinds.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
@@ -53,12 +54,22 @@ describe('the reference of the fields', () => {
     ),
   );
 
-  test('has every path of the schema, once', () => {
+  test('has every path of the schema, once: as a heading, or as an anchor of the entry that it shares', () => {
     const schema = pathsOf((jsonSchema() ?? {}) as Schema);
-    assert.deepEqual([...entries.keys()].toSorted(), [...schema].toSorted());
     assert.ok(schema.size > 740, String(schema.size));
-    const headings = pages.flatMap((file) => readFileSync(join(ROOT, file), 'utf8').match(/^## /gm) ?? []);
-    assert.equal(headings.length, entries.size);
+    const anchors = pages.flatMap((file) => {
+      const text = readFileSync(join(ROOT, file), 'utf8');
+      const headings = [...text.matchAll(/^## (.*)$/gm)].map(([, heading = '']) => slugOf(heading));
+      return [...headings, ...[...text.matchAll(/<a id="([^"]+)">/g)].map(([, id = '']) => id)];
+    });
+    assert.deepEqual(anchors.toSorted(), [...schema].map(slugOf).toSorted());
+  });
+
+  test('has one entry for fields that differ in their names only', () => {
+    assert.match(entries.get('host.limits.services.as') ?? '', /^The same holds for `core`, .*`nofile`/m);
+    assert.ok(entries.has('host.limits.services.as.soft') && !entries.has('host.limits.services.nofile'));
+    // One of these has another default.
+    assert.ok(entries.has('kubernetes.timeouts.kubelet') && entries.has('kubernetes.timeouts.controlPlane'));
   });
 
   test('has the type, the version, an example and the meaning of absence for each', () => {
