@@ -55,7 +55,7 @@ export function generatedFiles(root: string): ReadonlyMap<string, string> {
     files.set(`contract/types/${name}.d.ts`, typescriptTypes(schema));
     files.set(`contract/go/${name}/types.go`, goTypes(schema, name));
     const pages = pagesOfFields(read(root, FIELD_RECORD) ?? '', buildInfo().version);
-    const editor = editorFiles(documentSchema(version, undefined, valueMeanings), name, pages);
+    const editor = editorFiles(documentSchema(version, valueMeanings), name, pages);
     for (const [file, value] of Object.entries(editor)) {
       files.set(`contract/editor/${file}`, typeof value === 'string' ? value : json(value));
     }

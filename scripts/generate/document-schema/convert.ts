@@ -5,14 +5,8 @@ import { portablePattern } from '@machineadm/document/fields/portable-pattern.ts
 import type * as z from 'zod';
 import { strictly } from './strict.ts';
 
-/** The parts of the JSON Schema that do not come from the zod schema. */
+/** The parts of the JSON Schema that come neither from the zod schema nor from its notes. */
 export interface Additions {
-  /** Schemas that are published once, under `$defs`, by their name. */
-  readonly definitions: ReadonlyMap<z.core.$ZodType, string>;
-  /** Conditions across the fields of an object, by its field path. */
-  readonly conditions: ReadonlyMap<string, () => readonly JsonSchema[]>;
-  /** Description, default and examples of a field, by its path. */
-  field(path: string): FieldText | undefined;
   /** Whether the schema is for the reference, which has annotations that are not published. */
   readonly isForReference?: boolean | undefined;
   /** The meanings of the values of an enumeration, for the schema for editors, which show them. */
@@ -21,12 +15,8 @@ export interface Additions {
   isExpandable(place: readonly PathSegment[]): boolean;
 }
 
-/** The position of the converter: the field path in the documentation, and an example of its place in a document. */
-interface At {
-  /** `host.files[].mode`; in a definition `Device.path`; the value of a map is `*`, a kind of sink `[Webhook]`. */
-  readonly field: string;
-  readonly place: readonly PathSegment[];
-}
+/** An example of where a document has the schema. */
+type Place = readonly PathSegment[];
 
 export const VARIABLE_TEXT = 'VariableText';
 
@@ -37,35 +27,33 @@ export function convertSchema(
 ): { readonly schema: JsonSchema; readonly definitions: Readonly<Record<string, JsonSchema>> } {
   const definitions: Record<string, JsonSchema> = {};
 
-  const nameOf = (schema: z.core.$ZodType) => notesOf(schema).definition?.name ?? additions.definitions.get(schema);
-
-  const convert = (schema: z.core.$ZodType, at: At): JsonSchema => {
+  const convert = (schema: z.core.$ZodType, place: Place): JsonSchema => {
     const { def } = schema._zod;
-    if (def.type === 'optional') return convert((def as z.core.$ZodOptionalDef).innerType, at);
-    const converted = convertAlternative(schema, at);
-    const name = nameOf(schema);
-    return acceptingVariables(converted, at, name === undefined ? converted : definitions[name]);
+    if (def.type === 'optional') return convert((def as z.core.$ZodOptionalDef).innerType, place);
+    const converted = convertAlternative(schema, place);
+    const { definition } = notesOf(schema);
+    return acceptingVariables(converted, place, definition === undefined ? converted : definitions[definition.name]);
   };
 
   /** Converts a schema, or one alternative of a union, without the alternative for text with variables. */
-  const convertAlternative = (schema: z.core.$ZodType, at: At): JsonSchema => {
-    const name = nameOf(schema);
-    if (name === undefined) return convertInline(schema, at);
+  const convertAlternative = (schema: z.core.$ZodType, place: Place): JsonSchema => {
+    const { definition } = notesOf(schema);
+    if (definition === undefined) return convertInline(schema, place);
+    const { name, text } = definition;
     if (definitions[name] === undefined) {
       // Set before its parts are converted: a definition may be recursive.
       definitions[name] = {};
-      const text = notesOf(schema).definition?.text ?? additions.field(name);
-      definitions[name] = { ...annotations(text), ...convertInline(schema, { field: name, place: at.place }) };
+      definitions[name] = { ...annotations(text), ...convertInline(schema, place) };
     }
     return { $ref: `#/$defs/${name}` };
   };
 
-  const convertInline = (schema: z.core.$ZodType, at: At): JsonSchema => ({
-    ...structure(schema, at),
+  const convertInline = (schema: z.core.$ZodType, place: Place): JsonSchema => ({
+    ...structure(schema, place),
     ...notesOf(schema).rule,
   });
 
-  const structure = (schema: z.core.$ZodType, at: At): JsonSchema => {
+  const structure = (schema: z.core.$ZodType, place: Place): JsonSchema => {
     const { def } = schema._zod;
     switch (def.type) {
       case 'string':
@@ -87,48 +75,45 @@ export function convertSchema(
           type: 'array',
           ...(minimum === undefined ? {} : { minItems: minimum }),
           ...(maximum === undefined ? {} : { maxItems: maximum }),
-          items: convert(element, { field: `${at.field}[]`, place: [...at.place, 0] }),
+          items: convert(element, [...place, 0]),
         };
       }
       case 'record': {
         const { keyType, valueType } = def as z.core.$ZodRecordDef;
-        const names = convert(keyType, { field: `${at.field}.<name>`, place: [] });
+        const names = convert(keyType, []);
         return {
           type: 'object',
           ...(Object.keys(names).length > 1 || '$ref' in names ? { propertyNames: names } : {}),
-          additionalProperties: convert(valueType, { field: `${at.field}.*`, place: [...at.place, 'name'] }),
+          additionalProperties: convert(valueType, [...place, 'name']),
         };
       }
       case 'object':
-        return objectSchema(schema as z.core.$ZodObject, at);
+        return objectSchema(schema as z.core.$ZodObject, place);
       case 'union':
-        return {
-          anyOf: (def as z.core.$ZodUnionDef).options.map((option) => convertAlternative(option, branchAt(option, at))),
-        };
+        return { anyOf: (def as z.core.$ZodUnionDef).options.map((option) => convertAlternative(option, place)) };
       case 'lazy':
-        return convertInline((def as z.core.$ZodLazyDef).getter(), at);
+        return convertInline((def as z.core.$ZodLazyDef).getter(), place);
       case 'unknown':
         return {};
       case 'custom':
         if (notesOf(schema).rule !== undefined) return {};
     }
-    throw new TypeError(`${at.field}: no JSON Schema is known for a ${def.type}`);
+    throw new TypeError(`${place.join('.')}: no JSON Schema is known for a ${def.type}`);
   };
 
-  const objectSchema = (schema: z.core.$ZodObject, at: At): JsonSchema => {
+  const objectSchema = (schema: z.core.$ZodObject, place: Place): JsonSchema => {
     const { shape, catchall } = schema._zod.def;
     const fields = Object.entries(shape);
     const notes = notesOf(schema);
-    const conditions = (notes.conditions ?? additions.conditions.get(at.field))?.();
+    const conditions = notes.conditions?.();
     const required = fields.filter(([, part]) => part._zod.optin !== 'optional').map(([key]) => key);
     return {
       type: 'object',
       properties: Object.fromEntries(
         fields.map(([key, part]) => {
-          const field = at.field === '' ? key : `${at.field}.${key}`;
-          const converted = convert(part, { field, place: [...at.place, key] });
+          const converted = convert(part, [...place, key]);
           const constant = 'const' in converted ? { examples: [converted.const] } : {};
-          const text = notes.fields?.[key]?.text ?? additions.field(field);
+          const text = notes.fields?.[key]?.text;
           return [key, { ...annotations(text, additions.isForReference), ...constant, ...converted }];
         }),
       ),
@@ -139,13 +124,13 @@ export function convertSchema(
   };
 
   /** A field with variable expansion accepts any text with a variable. The format is checked on the machine. */
-  const acceptingVariables = (schema: JsonSchema, { place }: At, resolved: JsonSchema = schema): JsonSchema => {
+  const acceptingVariables = (schema: JsonSchema, place: Place, resolved: JsonSchema = schema): JsonSchema => {
     if (place.length === 0 || !additions.isExpandable(place) || !isRestricted(resolved)) return schema;
     const alternatives = Array.isArray(schema.anyOf) ? (schema.anyOf as JsonSchema[]) : [schema];
     return { anyOf: [...alternatives, { $ref: `#/$defs/${VARIABLE_TEXT}` }] };
   };
 
-  const schema = convert(root, { field: '', place: [] });
+  const schema = convert(root, []);
   return { schema, definitions };
 }
 
@@ -165,15 +150,6 @@ function enumOf(schema: z.core.$ZodType, meanings: Additions['valueMeanings']): 
   const values = Object.values((schema._zod.def as z.core.$ZodEnumDef).entries);
   const of = meanings?.(schema);
   return { enum: values, ...(of && { enumDescriptions: values.map((value) => of[String(value)] ?? '') }) };
-}
-
-/** Each alternative of a union with the discriminator `type` has its own field path. */
-function branchAt(option: z.core.$ZodType, at: At): At {
-  const { def } = option._zod;
-  if (def.type !== 'object') return at;
-  const type = (def as z.core.$ZodObjectDef).shape.type?._zod.def;
-  if (type?.type !== 'literal') return at;
-  return { ...at, field: `${at.field}[${(type as z.core.$ZodLiteralDef<string>).values[0]}]` };
 }
 
 /** Whether a schema rejects some text with a variable. */

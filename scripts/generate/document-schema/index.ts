@@ -1,15 +1,11 @@
 import type { JsonSchema } from '@machineadm/document/fields/conditions.ts';
 import { field, object } from '@machineadm/document/fields/field.ts';
 import { portablePattern } from '@machineadm/document/fields/portable-pattern.ts';
-import { HOST_PARTS } from '@machineadm/document/host-parts/index.ts';
-import type { HostPart } from '@machineadm/document/host-parts/part.ts';
 import { CONDITION } from '@machineadm/document/loading/requires.ts';
-import { builtSchema } from '@machineadm/document/schema/zod.ts';
 import { documentConditions } from '@machineadm/document/versions/v1alpha1/document-conditions.ts';
 import type { DocumentVersion } from '@machineadm/document/versions/version.ts';
 import * as z from 'zod';
 import { type Additions, convertSchema, VARIABLE_TEXT } from './convert.ts';
-import { type FieldReference, fieldReference, pathBelow } from './fields.ts';
 
 /**
  * The JSON Schema (draft 2020-12) of a document version, for editors, controllers and other languages. It rejects no
@@ -17,7 +13,6 @@ import { type FieldReference, fieldReference, pathBelow } from './fields.ts';
  */
 export function documentSchema(
   version: DocumentVersion,
-  reference: FieldReference = fieldReference(),
   valueMeanings?: Additions['valueMeanings'],
   isForReference = false,
 ): JsonSchema {
@@ -58,9 +53,6 @@ export function documentSchema(
     documentConditions,
   );
   const { schema, definitions } = convertSchema(document, {
-    definitions: definitionsOfParts(),
-    conditions: conditionsOfParts(),
-    field: (path) => reference.text(path),
     ...(valueMeanings && { valueMeanings }),
     isForReference,
     isExpandable: (place) => version.variables?.isExpandable(place, {}) === true,
@@ -83,20 +75,3 @@ export function documentSchema(
 }
 
 const NOTHING = 'nothing; it decides whether the document is applied';
-
-function definitionsOfParts(): ReadonlyMap<z.core.$ZodType, string> {
-  const parts = Object.values<HostPart>(HOST_PARTS);
-  return new Map(
-    parts.flatMap(({ definitions = {} }) =>
-      Object.entries(definitions).map(([name, schema]) => [builtSchema(schema), name]),
-    ),
-  );
-}
-
-function conditionsOfParts(): ReadonlyMap<string, () => readonly JsonSchema[]> {
-  return new Map(
-    Object.entries<HostPart>(HOST_PARTS).flatMap(([name, { conditions = {} }]) =>
-      Object.entries(conditions).map(([below, of]) => [pathBelow(name, below), of]),
-    ),
-  );
-}

@@ -41,7 +41,7 @@ const FIELDS_OF_A_PAGE = 8;
 export function fieldReferences(recorded: string, version: string): readonly FieldReference[] {
   const newest = DOCUMENT_VERSIONS.at(-1);
   if (newest === undefined) throw new TypeError('there is no version of the document');
-  const schema = documentSchema(newest, undefined, valueMeanings, true);
+  const schema = documentSchema(newest, valueMeanings, true);
   const fields = new SchemaFields(schema);
   const root = fields.find('');
   if (isUnknownField(root)) throw new TypeError(root.hint);

@@ -1,4 +1,4 @@
-import type { DeviceSection } from '@machineadm/document/host-parts/storage-schema.ts';
+import type { DeviceSection } from '@machineadm/document/host-parts/storage-device.ts';
 import type { Conversion } from '../inputs/conversion.ts';
 import type { Placed } from '../report/report.ts';
 

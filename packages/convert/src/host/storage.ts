@@ -1,4 +1,5 @@
-import type { DeviceSection, StorageSection } from '@machineadm/document/host-parts/storage-schema.ts';
+import type { DeviceSection } from '@machineadm/document/host-parts/storage-device.ts';
+import type { StorageSection } from '@machineadm/document/host-parts/storage-schema.ts';
 import type { Conversion } from '../inputs/conversion.ts';
 import type { DiskSpec, FilesystemSpec, Spec } from '../spec/spec.ts';
 import { convertDevice, type NamedDevice, withPartition } from './devices.ts';

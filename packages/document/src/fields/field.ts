@@ -49,7 +49,7 @@ interface Notes {
   /** Rules across the fields of an object, as far as a JSON Schema can express them. None refuses more than the checks do. */
   readonly conditions?: () => readonly JsonSchema[];
   /** It is published once, under this name. */
-  readonly definition?: { readonly name: string; readonly text: FieldText };
+  readonly definition?: { readonly name: string; readonly text?: FieldText };
   /** The JSON Schema of a rule in code. */
   readonly rule?: JsonSchema;
   /** What each value of an enumeration means. */
@@ -110,14 +110,15 @@ export function choice<Word extends string>(
   return note(z.enum(Object.keys(values) as Word[]), { values }) as z.ZodEnum<{ [Each in Word]: Each }>;
 }
 
-/** A schema that is published once, under a name of its own. */
+/** A schema that is published once, under a name of its own; with words only where its fields do not say them. */
 export function define<Schema extends z.ZodType>(
   name: string,
   schema: Schema,
-  description: string,
-  example: unknown,
+  description?: string,
+  example?: unknown,
 ): Schema {
-  return note(schema, { definition: { name, text: { description, example } } });
+  const text = description === undefined ? {} : { text: { description, example } };
+  return note(schema, { definition: { name, ...text } });
 }
 
 /** A schema with a rule in code, and what that means in a JSON Schema. */

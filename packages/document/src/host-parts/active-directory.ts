@@ -1,7 +1,7 @@
 import type { Finding } from '../diagnostics/index.ts';
 import { given, has, not, when, without } from '../fields/conditions.ts';
 import { milliseconds, type ResolveSecret } from '../fields/convert-values.ts';
-import { choice } from '../fields/field.ts';
+import { choice, field, object } from '../fields/field.ts';
 import { absolutePath, duration, secret } from '../fields/types.ts';
 import { KERBEROS_CONFIGURATION, NAME_SERVICE_SWITCH, SSSD_CONFIGURATION_PATH } from '../ownership/paths.ts';
 import * as z from '../schema/zod.ts';
@@ -13,73 +13,141 @@ const DNS_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?(?:\.[A-Za-z0-9]
 /** NetBIOS names end at 15 characters, and adcli cuts a longer one without a word ([MS-NBTE] 2.2.1). */
 const COMPUTER_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,13}[A-Za-z0-9])?$/;
 
-const account = z.strictObject({
-  user: z
-    .string()
-    // adcli authenticates with Kerberos: it finds neither DOMAIN\user nor a realm in lower case.
-    .regex(/^[^\s\\/@"]+$/, 'not an account: write its name alone, without "DOMAIN\\" and "@domain"'),
-  password: secret,
+const account = object({
+  user: field(
+    z
+      .string()
+      // adcli authenticates with Kerberos: it finds neither DOMAIN\user nor a realm in lower case.
+      .regex(/^[^\s\\/@"]+$/, 'not an account: write its name alone, without "DOMAIN\\" and "@domain"'),
+    'The name of an account that may create computers, without the domain. Delegate it to one organizational unit and nothing else.',
+    { example: 'joiner' },
+  ),
+  password: field(secret, 'The password of the account.', { example: { secret: 'joinPassword' } }),
 });
 
 const credentials = z.union(
-  [z.strictObject({ offlineBlob: secret }), z.strictObject({ oneTimePassword: secret }), account],
+  [
+    object({
+      offlineBlob: field(secret, 'The provisioning data of an offline domain join (djoin).', {
+        example: { secret: 'joinBlob' },
+      }),
+    }),
+    object({
+      oneTimePassword: field(secret, 'The one-time password of the prepared computer account.', {
+        example: { secret: 'joinOneTimePassword' },
+      }),
+    }),
+    account,
+  ],
   { error: 'expected one of {offlineBlob}, {oneTimePassword}, {user, password}' },
 );
 
-const schema = z.strictObject({
-  domain: z
-    .string()
-    .max(253, 'longer than 253 characters')
-    .regex(DNS_NAME, 'not the DNS name of a domain, such as "corp.example.com"'),
-  computerName: z
-    .string()
-    .regex(COMPUTER_NAME, 'not the name of a computer: at most 15 letters, digits and "-"')
-    .optional(),
-  computerOU: z
-    .string()
-    .regex(
-      /^(?:[Oo][Uu]|[Cc][Nn])=[^,]+(?:,(?:[Oo][Uu]|[Cc][Nn]|[Dd][Cc])=[^,]+)+$/,
-      'not a distinguished name: "OU=Nodes,DC=corp,DC=example,DC=com"',
-    )
-    .optional(),
-  credentials: credentials,
-  domainController: z
-    .string()
-    .regex(/^[A-Za-z0-9.:-]+$/, 'not a host name or address')
-    .optional(),
-  accountReuse: z.boolean().optional(),
-  onBroken: choice({ Fail: 'The run ends.', Rejoin: 'The machine joins the domain again.' }).optional(),
-  onReset: choice({ Keep: 'The machine stays a member.', Leave: 'The machine leaves the domain.' }).optional(),
-  keytab: absolutePath.optional(),
-  servicePrincipals: z
-    .array(z.string().regex(/^[A-Za-z][A-Za-z0-9-]*$/, 'not a service class, such as "HTTP": the host is added'))
-    .optional(),
-  kerberos: z
-    .strictObject({
-      configuration: choice({
-        Managed: 'machineadm writes the configuration.',
-        Unmanaged: 'The configuration of the machine is used as it is.',
-      }).optional(),
-    })
-    .optional(),
-  registerAddress: z.boolean().optional(),
-  logins: z
-    .strictObject({
-      allowedGroups: z
-        .array(
+const schema = object(
+  {
+    domain: field(
+      z
+        .string()
+        .max(253, 'longer than 253 characters')
+        .regex(DNS_NAME, 'not the DNS name of a domain, such as "corp.example.com"'),
+      'The DNS name of the domain.',
+      { example: 'corp.example.com' },
+    ),
+    computerName: field(
+      z.string().regex(COMPUTER_NAME, 'not the name of a computer: at most 15 letters, digits and "-"'),
+      'The name of the computer account, at most 15 characters.',
+      { absent: 'the first label of the host name', example: 'node-1' },
+    ),
+    computerOU: field(
+      z
+        .string()
+        .regex(
+          /^(?:[Oo][Uu]|[Cc][Nn])=[^,]+(?:,(?:[Oo][Uu]|[Cc][Nn]|[Dd][Cc])=[^,]+)+$/,
+          'not a distinguished name: "OU=Nodes,DC=corp,DC=example,DC=com"',
+        ),
+      'The organizational unit in which the computer account is created. Not with an offline blob or a one-time password, whose account exists already.',
+      { absent: 'the default container of the domain', example: 'OU=Nodes,DC=corp,DC=example,DC=com' },
+    ),
+    credentials: field(
+      credentials,
+      'How the join is authorized. Safest first: an offline blob for this machine, a one-time password of its prepared account, a delegated account.',
+      { example: { user: 'joiner', password: { secret: 'joinPassword' } } },
+    ),
+    domainController: field(
+      z.string().regex(/^[A-Za-z0-9.:-]+$/, 'not a host name or address'),
+      'The domain controller to use, by name or address.',
+      { absent: 'one that DNS names', example: 'dc1.corp.example.com' },
+    ),
+    accountReuse: field(
+      z.boolean(),
+      'Whether an existing computer account of this name is taken over. Another machine with the name loses its membership. Not with an offline blob or a one-time password.',
+      { default: false, example: true },
+    ),
+    onBroken: field(
+      choice({ Fail: 'The run ends.', Rejoin: 'The machine joins the domain again.' }),
+      'The action when the domain no longer accepts the keys of this machine.',
+      { default: 'Fail', example: 'Rejoin' },
+    ),
+    onReset: field(
+      choice({ Keep: 'The machine stays a member.', Leave: 'The machine leaves the domain.' }),
+      'Leave makes `machineadm reset` delete the computer account, if the domain permits that, and remove the keytab. Keep leaves both. Without effect on Windows.',
+      { default: 'Keep', example: 'Leave' },
+    ),
+    keytab: field(absolutePath, 'The path of the keytab with the keys of the computer, with mode 0600.', {
+      default: '/etc/krb5.keytab',
+      example: '/etc/krb5.keytab',
+    }),
+    servicePrincipals: field(
+      z.array(z.string().regex(/^[A-Za-z][A-Za-z0-9-]*$/, 'not a service class, such as "HTTP": the host is added')),
+      'Service classes for which the computer gets keys, beside host.',
+      { default: [], example: ['HTTP'] },
+    ),
+    kerberos: field(
+      object({
+        configuration: field(
+          choice({
+            Managed: 'machineadm writes the configuration.',
+            Unmanaged: 'The configuration of the machine is used as it is.',
+          }),
+          'Managed writes /etc/krb5.conf, with AES keys only, and keeps a backup of what was there.',
+          { default: 'Managed', example: 'Unmanaged' },
+        ),
+      }),
+      'The Kerberos configuration of the machine.',
+      { absent: 'configuration Managed', example: { configuration: 'Managed' } },
+    ),
+    registerAddress: field(z.boolean(), 'Whether the address of the machine is registered in the DNS of the domain.', {
+      default: false,
+      example: true,
+    }),
+    logins: field(
+      object({
+        allowedGroups: field(
           z
-            .string()
-            .regex(/^[^\s,@\\#()]+(?: [^\s,@\\#()]+)*$/, 'not a group: write its name alone, without its domain'),
-        )
-        .min(1),
-      homeDirectories: choice({
-        None: 'Home directories are left to others.',
-        Create: 'A home directory is created at the first login.',
-      }).optional(),
-    })
-    .optional(),
-  timeout: duration.optional(),
-});
+            .array(
+              z
+                .string()
+                .regex(/^[^\s,@\\#()]+(?: [^\s,@\\#()]+)*$/, 'not a group: write its name alone, without its domain'),
+            )
+            .min(1),
+          'Groups of the domain whose members may log in, without the domain.',
+          { example: ['node-operators'] },
+        ),
+        homeDirectories: field(
+          choice({
+            None: 'Home directories are left to others.',
+            Create: 'A home directory is created at the first login.',
+          }),
+          'Create creates the home directory at the first login.',
+          { default: 'None', example: 'Create' },
+        ),
+      }),
+      'Lets users of the domain log in, with sssd.',
+      { absent: 'no user of the domain may log in', example: { allowedGroups: ['node-operators'] } },
+    ),
+    timeout: field(duration, 'How long the join may take.', { default: '60s', example: '2m' }),
+  },
+  () => [when(given('credentials', not(has('user'))), without('computerOU', 'accountReuse'))],
+);
 
 export type ActiveDirectorySection = z.infer<typeof schema>;
 
@@ -91,105 +159,7 @@ export const activeDirectory = hostPart({
   changes:
     'the computer account in the domain, `/etc/krb5.keytab`, `/etc/krb5.conf`, and with `logins` `/etc/sssd/sssd.conf`, PAM and `/etc/nsswitch.conf`; on Windows the domain membership',
   example: { domain: 'corp.example.com', credentials: { offlineBlob: { secret: 'joinBlob' } } },
-  fields: {
-    domain: { description: 'The DNS name of the domain.', example: 'corp.example.com' },
-    computerName: {
-      description: 'The name of the computer account, at most 15 characters.',
-      absent: 'the first label of the host name',
-      example: 'node-1',
-    },
-    computerOU: {
-      description:
-        'The organizational unit in which the computer account is created. Not with an offline blob or a one-time password, whose account exists already.',
-      absent: 'the default container of the domain',
-      example: 'OU=Nodes,DC=corp,DC=example,DC=com',
-    },
-    credentials: {
-      description:
-        'How the join is authorized. Safest first: an offline blob for this machine, a one-time password of its prepared account, a delegated account.',
-      example: { user: 'joiner', password: { secret: 'joinPassword' } },
-    },
-    'credentials.offlineBlob': {
-      description: 'The provisioning data of an offline domain join (djoin).',
-      example: { secret: 'joinBlob' },
-    },
-    'credentials.oneTimePassword': {
-      description: 'The one-time password of the prepared computer account.',
-      example: { secret: 'joinOneTimePassword' },
-    },
-    'credentials.user': {
-      description:
-        'The name of an account that may create computers, without the domain. Delegate it to one organizational unit and nothing else.',
-      example: 'joiner',
-    },
-    'credentials.password': { description: 'The password of the account.', example: { secret: 'joinPassword' } },
-    domainController: {
-      description: 'The domain controller to use, by name or address.',
-      absent: 'one that DNS names',
-      example: 'dc1.corp.example.com',
-    },
-    accountReuse: {
-      description:
-        'Whether an existing computer account of this name is taken over. Another machine with the name loses its membership. Not with an offline blob or a one-time password.',
-      default: false,
-      example: true,
-    },
-    onBroken: {
-      description: 'The action when the domain no longer accepts the keys of this machine.',
-      default: 'Fail',
-      example: 'Rejoin',
-    },
-    onReset: {
-      description:
-        'Leave makes `machineadm reset` delete the computer account, if the domain permits that, and remove the keytab. Keep leaves both. Without effect on Windows.',
-      default: 'Keep',
-      example: 'Leave',
-    },
-    keytab: {
-      description: 'The path of the keytab with the keys of the computer, with mode 0600.',
-      default: '/etc/krb5.keytab',
-      example: '/etc/krb5.keytab',
-    },
-    servicePrincipals: {
-      description: 'Service classes for which the computer gets keys, beside host.',
-      default: [],
-      example: ['HTTP'],
-    },
-    kerberos: {
-      description: 'The Kerberos configuration of the machine.',
-      absent: 'configuration Managed',
-      example: { configuration: 'Managed' },
-    },
-    'kerberos.configuration': {
-      description: 'Managed writes /etc/krb5.conf, with AES keys only, and keeps a backup of what was there.',
-      default: 'Managed',
-      example: 'Unmanaged',
-    },
-    registerAddress: {
-      description: 'Whether the address of the machine is registered in the DNS of the domain.',
-      default: false,
-      example: true,
-    },
-    logins: {
-      description: 'Lets users of the domain log in, with sssd.',
-      absent: 'no user of the domain may log in',
-      example: { allowedGroups: ['node-operators'] },
-    },
-    'logins.allowedGroups': {
-      description: 'Groups of the domain whose members may log in, without the domain.',
-      example: ['node-operators'],
-    },
-    'logins.homeDirectories': {
-      description: 'Create creates the home directory at the first login.',
-      default: 'None',
-      example: 'Create',
-    },
-    timeout: { description: 'How long the join may take.', default: '60s', example: '2m' },
-  },
   schema,
-  conditions: {
-    '': () => [when(given('credentials', not(has('user'))), without('computerOU', 'accountReuse'))],
-  },
   toModel: (section, resolve): ActiveDirectoryModel | undefined =>
     section && {
       domain: section.domain.toLowerCase(),

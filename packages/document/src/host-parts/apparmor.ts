@@ -1,3 +1,4 @@
+import { field, object } from '../fields/field.ts';
 import { APPARMOR_DIRECTORY } from '../ownership/paths.ts';
 import * as z from '../schema/zod.ts';
 import { claimsOn, doubles, hostPart } from './part.ts';
@@ -13,30 +14,29 @@ export const apparmor = hostPart({
   absent: 'AppArmor stays as it is',
   changes: 'profiles in `/etc/apparmor.d`, and the profiles that the kernel has loaded',
   example: { profiles: [{ name: 'k8s-nginx', content: EXAMPLE }] },
-  fields: {
-    profiles: {
-      description: 'The profiles. If a profile leaves the document, it is unloaded and removed.',
-      default: [],
-      example: [{ name: 'k8s-nginx', content: EXAMPLE }],
-    },
-    'profiles[].name': { description: 'The name of the file in /etc/apparmor.d.', example: 'k8s-nginx' },
-    'profiles[].content': { description: 'The profile, in the format of apparmor.d(5).', example: EXAMPLE },
-  },
   entryKeys: { profiles: ['name'] },
   linuxOnly: 'it has no AppArmor',
-  schema: z.strictObject({
-    profiles: z
-      .array(
-        z.strictObject({
+  schema: object({
+    profiles: field(
+      z.array(
+        object({
           // apparmor_parser skips names with these endings, and hidden files (parser/lib.c, is_blacklisted).
-          name: z
-            .string()
-            .max(200, 'longer than 200 characters')
-            .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]*$/, 'not the name of a file of profiles'),
-          content: z.string().min(1, 'an empty profile'),
+          name: field(
+            z
+              .string()
+              .max(200, 'longer than 200 characters')
+              .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]*$/, 'not the name of a file of profiles'),
+            'The name of the file in /etc/apparmor.d.',
+            { example: 'k8s-nginx' },
+          ),
+          content: field(z.string().min(1, 'an empty profile'), 'The profile, in the format of apparmor.d(5).', {
+            example: EXAMPLE,
+          }),
         }),
-      )
-      .optional(),
+      ),
+      'The profiles. If a profile leaves the document, it is unloaded and removed.',
+      { default: [], example: [{ name: 'k8s-nginx', content: EXAMPLE }] },
+    ),
   }),
   toModel: (section): ApparmorModel | undefined =>
     section && {

@@ -1,8 +1,9 @@
-import { certificatePem } from '../fields/certificates.ts';
+import { certificatePem, EXAMPLE_CERTIFICATE } from '../fields/certificates.ts';
+import { field, object } from '../fields/field.ts';
 import { OWN_FILE_PREFIX, TRUST_STORES } from '../ownership/paths.ts';
 import * as z from '../schema/zod.ts';
 import { claimsOn, hostPart } from './part.ts';
-import { FOLLOW_UP_FIELDS, FOLLOW_UPS, type OwedByDocument, owedBy } from './paths-of-host.ts';
+import { FOLLOW_UPS, type OwedByDocument, owedBy } from './paths-of-host.ts';
 
 export interface CertificateAuthorityModel {
   readonly name: string;
@@ -12,8 +13,6 @@ export interface CertificateAuthorityModel {
   readonly owes?: readonly OwedByDocument[];
 }
 
-const EXAMPLE = '-----BEGIN CERTIFICATE-----\nMIIBdzCCAR2gAwIBAgIBADAKBggqhkjOPQQDAjAj\n-----END CERTIFICATE-----\n';
-
 /** Names of our files in a trust store. */
 const OURS = new RegExp(`^${OWN_FILE_PREFIX}[^/]*\\.(?:crt|pem)$`);
 
@@ -21,19 +20,16 @@ export const certificateAuthorities = hostPart({
   description: 'Certificate authorities that the operating system and the requests of machineadm trust.',
   default: [],
   changes: 'the trust store of the operating system',
-  example: [{ name: 'corp', pem: EXAMPLE }],
-  fields: {
-    '[].name': { description: 'The name of the file in the trust store, without its extension.', example: 'corp' },
-    '[].pem': { description: 'The certificate in PEM form.', example: EXAMPLE },
-    ...FOLLOW_UP_FIELDS,
-  },
+  example: [{ name: 'corp', pem: EXAMPLE_CERTIFICATE }],
   entryKeys: { '': ['name'] },
   schema: z.array(
-    z.strictObject({
-      name: z
-        .string()
-        .regex(/^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/, 'not a name: lower-case letters, digits, "." and "-"'),
-      pem: certificatePem,
+    object({
+      name: field(
+        z.string().regex(/^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/, 'not a name: lower-case letters, digits, "." and "-"'),
+        'The name of the file in the trust store, without its extension.',
+        { example: 'corp' },
+      ),
+      pem: field(certificatePem, 'The certificate in PEM form.', { example: EXAMPLE_CERTIFICATE }),
       ...FOLLOW_UPS,
     }),
   ),

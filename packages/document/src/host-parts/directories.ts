@@ -1,15 +1,15 @@
 import type { Finding } from '../diagnostics/index.ts';
 import { all, is, must, when, without } from '../fields/conditions.ts';
+import { field, object } from '../fields/field.ts';
 import { absolutePath, fileMode } from '../fields/types.ts';
 import { isCriticalPath } from '../ownership/paths.ts';
 import * as z from '../schema/zod.ts';
 import { parseMode } from '../text/units.ts';
 import { doublePaths, hostPart } from './part.ts';
 import {
-  ABSENT_FIELD,
+  absentField,
   absentOf,
   checkAbsent,
-  FOLLOW_UP_FIELDS,
   FOLLOW_UPS,
   type OwedByDocument,
   owedBy,
@@ -42,10 +42,13 @@ export interface DirectoryModel {
   readonly owes?: readonly OwedByDocument[];
 }
 
-const recursive = z.strictObject({
-  mode: fileMode.optional(),
-  directoryMode: fileMode.optional(),
-  owner: owner.optional(),
+const recursive = object({
+  mode: field(fileMode, 'The permissions of the files in it.', { absent: 'they keep their own', example: '0640' }),
+  directoryMode: field(fileMode, 'The permissions of the directories in it.', {
+    absent: 'they keep their own',
+    example: '0750',
+  }),
+  owner: field(owner, 'The user and group that own its contents.', { absent: 'it keeps its own', example: 'app' }),
 });
 
 export const directories = hostPart({
@@ -53,63 +56,42 @@ export const directories = hostPart({
   default: [],
   changes: 'directories at these paths, with their owner and mode',
   example: [{ path: '/srv/app', owner: 'app', mode: '0750' }],
-  fields: {
-    '[].path': { description: 'The path of the directory. Those above it are created if needed.', example: '/srv/app' },
-    '[].mode': {
-      description: 'The permissions of the directory in octal digits, in quotes.',
-      absent: '"0755" for a new directory; an existing one keeps its mode',
-      example: '0750',
-    },
-    '[].owner': {
-      description: 'The user and group that own the directory, as names or numeric IDs.',
-      absent: 'root:root for a new directory; an existing one keeps its owner',
-      example: 'app:operators',
-    },
-    '[].recursive': {
-      description:
-        'Modes and owner of everything in the directory, except files, directories and links that the document names. With absent, true also removes the contents.',
-      absent: 'the contents stay unchanged; with absent, the directory must be empty',
-      example: { owner: 'app', mode: '0640', directoryMode: '0750' },
-    },
-    '[].recursive.mode': {
-      description: 'The permissions of the files in it.',
-      absent: 'they keep their own',
-      example: '0640',
-    },
-    '[].recursive.directoryMode': {
-      description: 'The permissions of the directories in it.',
-      absent: 'they keep their own',
-      example: '0750',
-    },
-    '[].recursive.owner': {
-      description: 'The user and group that own its contents.',
-      absent: 'it keeps its own',
-      example: 'app',
-    },
-    '[].absent': ABSENT_FIELD,
-    ...FOLLOW_UP_FIELDS,
-  },
   linuxOnly: 'directories above files are made with them there',
   entryKeys: { '': ['path'] },
   schema: z.array(
-    z.strictObject({
-      path: absolutePath,
-      mode: fileMode.optional(),
-      owner: owner.optional(),
-      recursive: z.union([recursive, z.literal(true)]).optional(),
-      absent: z.boolean().optional(),
-      ...FOLLOW_UPS,
-    }),
+    object(
+      {
+        path: field(absolutePath, 'The path of the directory. Those above it are created if needed.', {
+          example: '/srv/app',
+        }),
+        mode: field(fileMode, 'The permissions of the directory in octal digits, in quotes.', {
+          absent: '"0755" for a new directory; an existing one keeps its mode',
+          example: '0750',
+        }),
+        owner: field(owner, 'The user and group that own the directory, as names or numeric IDs.', {
+          absent: 'root:root for a new directory; an existing one keeps its owner',
+          example: 'app:operators',
+        }),
+        recursive: field(
+          z.union([recursive, z.literal(true)]),
+          'Modes and owner of everything in the directory, except files, directories and links that the document names. With absent, true also removes the contents.',
+          {
+            absent: 'the contents stay unchanged; with absent, the directory must be empty',
+            example: { owner: 'app', mode: '0640', directoryMode: '0750' },
+          },
+        ),
+        absent: absentField(),
+        ...FOLLOW_UPS,
+      },
+      () => [
+        when(
+          is('absent', true),
+          all(without('mode', 'owner'), must('recursive', { const: true })),
+          must('recursive', { type: 'object' }),
+        ),
+      ],
+    ),
   ),
-  conditions: {
-    '[]': () => [
-      when(
-        is('absent', true),
-        all(without('mode', 'owner'), must('recursive', { const: true })),
-        must('recursive', { type: 'object' }),
-      ),
-    ],
-  },
   toModel: (section = []): readonly DirectoryModel[] =>
     presentOf(section).map(({ entry, place }) => ({
       path: plainPath(entry.path),

@@ -1,20 +1,19 @@
 import type { Finding } from '../diagnostics/index.ts';
-import { all, credentialsOverTls, exactlyOne, has, is, must, when, without } from '../fields/conditions.ts';
+import { all, exactlyOne, has, is, must, when, without } from '../fields/conditions.ts';
 import { decodeContent } from '../fields/content.ts';
 import type { ResolveSecret } from '../fields/convert-values.ts';
-import { choice } from '../fields/field.ts';
+import { choice, field, object } from '../fields/field.ts';
 import type { Platform } from '../fields/platform.ts';
 import { fileMode, machinePath } from '../fields/types.ts';
 import { MachineadmError } from '../outcomes/errors.ts';
 import * as z from '../schema/zod.ts';
 import { parseMode } from '../text/units.ts';
-import { CONTENT_FROM_FIELDS, contentFrom, contentOf, type FileContent } from './file-content.ts';
+import { contentFrom, contentOf, type FileContent } from './file-content.ts';
 import { doublePaths, hostPart } from './part.ts';
 import {
-  ABSENT_FIELD,
+  absentField,
   absentOf,
   checkAbsent,
-  FOLLOW_UP_FIELDS,
   FOLLOW_UPS,
   type OwedByDocument,
   owedBy,
@@ -22,7 +21,7 @@ import {
   ownerOf,
   presentOf,
 } from './paths-of-host.ts';
-import { checkUnpack, isDirectory, UNPACK_CONDITIONS, UNPACK_FIELDS, unpack } from './unpack.ts';
+import { checkUnpack, isDirectory, unpack } from './unpack.ts';
 
 export interface FileModel {
   readonly path: string;
@@ -53,37 +52,102 @@ export interface FileBlock {
   readonly comment: '#' | '//' | ';' | '--' | '"' | '!' | '<!--';
 }
 
-const file = z.strictObject({
-  path: machinePath,
-  content: z.string().optional(),
-  contentFrom: contentFrom.optional(),
-  encoding: choice({
-    base64: 'Bytes in base64.',
-    'gzip+base64': 'Bytes that are compressed with gzip, in base64.',
-  }).optional(),
-  mode: fileMode.optional(),
-  owner: owner.optional(),
-  directoryMode: fileMode.optional(),
-  append: z.boolean().optional(),
-  block: z
-    .strictObject({
-      name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'not a name: letters, digits, ".", "_" and "-"'),
-      comment: choice({
-        '#': 'Shells, Python, YAML and most files below /etc.',
-        '//': 'C, JavaScript and Go.',
-        ';': 'INI files.',
-        '--': 'SQL, Lua and Haskell.',
-        '"': 'Vim.',
-        '!': 'X resources.',
-        '<!--': 'XML and HTML.',
-      }).optional(),
-    })
-    .optional(),
-  expand: z.boolean().optional(),
-  unpack: unpack.optional(),
-  absent: z.boolean().optional(),
-  ...FOLLOW_UPS,
-});
+const file = object(
+  {
+    path: field(machinePath, 'The path of the file. Directories above it are created if needed.', {
+      example: '/etc/motd',
+    }),
+    content: field(z.string(), 'The content, byte for byte. Give this or contentFrom.', {
+      absent: 'the content comes from contentFrom',
+      example: 'Managed by machineadm\n',
+    }),
+    contentFrom,
+    encoding: field(
+      choice({
+        base64: 'Bytes in base64.',
+        'gzip+base64': 'Bytes that are compressed with gzip, in base64.',
+      }),
+      'How content is encoded in the document.',
+      { absent: 'content is plain text', example: 'base64' },
+    ),
+    mode: field(fileMode, 'The permissions of the file in octal digits, in quotes.', {
+      absent: '"0644", or "0600" with content from a secret',
+      example: '0600',
+    }),
+    owner: field(owner, 'The user and group that own the file, as names or numeric IDs.', {
+      default: 'root:root',
+      example: 'core:operators',
+    }),
+    directoryMode: field(fileMode, 'The permissions of directories that are created above the file.', {
+      default: '0755',
+      example: '0700',
+    }),
+    append: field(
+      z.boolean(),
+      'Whether the content is added once at the end of the file. With false it is the whole file.',
+      { default: false, example: true },
+    ),
+    block: field(
+      object({
+        name: field(
+          z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'not a name: letters, digits, ".", "_" and "-"'),
+          'The name of the block in the file.',
+          { example: 'limits' },
+        ),
+        comment: field(
+          choice({
+            '#': 'Shells, Python, YAML and most files below /etc.',
+            '//': 'C, JavaScript and Go.',
+            ';': 'INI files.',
+            '--': 'SQL, Lua and Haskell.',
+            '"': 'Vim.',
+            '!': 'X resources.',
+            '<!--': 'XML and HTML.',
+          }),
+          'How comments begin in the file.',
+          { default: '#', example: '//' },
+        ),
+      }),
+      'Adds the content to the file between two comments that name it. A changed content replaces the block, and the block is removed with its entry.',
+      { absent: 'the content is the whole file, or is appended', example: { name: 'limits' } },
+    ),
+    expand: field(z.boolean(), 'Whether ${name} in content is replaced by a variable.', {
+      default: false,
+      example: true,
+    }),
+    unpack,
+    absent: absentField(),
+    ...FOLLOW_UPS,
+  },
+  () => [
+    when(
+      is('absent', true),
+      without(
+        'content',
+        'contentFrom',
+        'encoding',
+        'mode',
+        'owner',
+        'directoryMode',
+        'append',
+        'block',
+        'expand',
+        'unpack',
+      ),
+      exactlyOne('content', 'contentFrom'),
+    ),
+    when(has('encoding'), has('content')),
+    when(is('append', true), without('contentFrom.http', 'block')),
+    when(has('block'), without('contentFrom.http')),
+    when(
+      has('unpack'),
+      all(
+        without('contentFrom.secret', 'block'),
+        ...['append', 'expand'].map((field) => must(field, { const: false })),
+      ),
+    ),
+  ],
+);
 
 export type FileSection = z.infer<typeof file>;
 
@@ -92,93 +156,8 @@ export const files = hostPart({
   default: [],
   changes: 'files at these paths, with their owner, mode and content',
   example: [{ path: '/etc/motd', content: 'Managed by machineadm\n' }],
-  fields: {
-    '[].path': {
-      description: 'The path of the file. Directories above it are created if needed.',
-      example: '/etc/motd',
-    },
-    '[].content': {
-      description: 'The content, byte for byte. Give this or contentFrom.',
-      absent: 'the content comes from contentFrom',
-      example: 'Managed by machineadm\n',
-    },
-    ...CONTENT_FROM_FIELDS,
-    '[].encoding': {
-      description: 'How content is encoded in the document.',
-      absent: 'content is plain text',
-      example: 'base64',
-    },
-    '[].mode': {
-      description: 'The permissions of the file in octal digits, in quotes.',
-      absent: '"0644", or "0600" with content from a secret',
-      example: '0600',
-    },
-    '[].owner': {
-      description: 'The user and group that own the file, as names or numeric IDs.',
-      default: 'root:root',
-      example: 'core:operators',
-    },
-    '[].directoryMode': {
-      description: 'The permissions of directories that are created above the file.',
-      default: '0755',
-      example: '0700',
-    },
-    '[].append': {
-      description: 'Whether the content is added once at the end of the file. With false it is the whole file.',
-      default: false,
-      example: true,
-    },
-    '[].block': {
-      description:
-        'Adds the content to the file between two comments that name it. A changed content replaces the block, and the block is removed with its entry.',
-      absent: 'the content is the whole file, or is appended',
-      example: { name: 'limits' },
-    },
-    '[].block.name': { description: 'The name of the block in the file.', example: 'limits' },
-    '[].block.comment': { description: 'How comments begin in the file.', default: '#', example: '//' },
-    '[].expand': {
-      description: 'Whether ${name} in content is replaced by a variable.',
-      default: false,
-      example: true,
-    },
-    ...UNPACK_FIELDS,
-    '[].absent': ABSENT_FIELD,
-    ...FOLLOW_UP_FIELDS,
-  },
   entryKeys: { '': ['path'] },
   schema: z.array(file),
-  conditions: {
-    '[]': () => [
-      when(
-        is('absent', true),
-        without(
-          'content',
-          'contentFrom',
-          'encoding',
-          'mode',
-          'owner',
-          'directoryMode',
-          'append',
-          'block',
-          'expand',
-          'unpack',
-        ),
-        exactlyOne('content', 'contentFrom'),
-      ),
-      when(has('encoding'), has('content')),
-      when(is('append', true), without('contentFrom.http', 'block')),
-      when(has('block'), without('contentFrom.http')),
-      when(
-        has('unpack'),
-        all(
-          without('contentFrom.secret', 'block'),
-          ...['append', 'expand'].map((field) => must(field, { const: false })),
-        ),
-      ),
-    ],
-    ...UNPACK_CONDITIONS,
-    '[].contentFrom.http': () => [credentialsOverTls('url')],
-  },
   toModel: async (section = [], resolve, platform): Promise<readonly FileModel[]> =>
     await Promise.all(
       presentOf(section, isPlain).map(async ({ entry, place }) => ({

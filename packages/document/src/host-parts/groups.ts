@@ -1,9 +1,10 @@
 import { is, when, without } from '../fields/conditions.ts';
+import { field, object } from '../fields/field.ts';
 import { ACCOUNT_DATABASES } from '../ownership/paths.ts';
 import * as z from '../schema/zod.ts';
 import { accountId, accountName, doubleIds } from './accounts.ts';
 import { claimsOn, doubles, hostPart } from './part.ts';
-import { ABSENT_FIELD, absentNames, checkAbsentNames, presentOf } from './paths-of-host.ts';
+import { absentField, absentNames, checkAbsentNames, presentOf } from './paths-of-host.ts';
 
 export interface GroupModel {
   readonly name: string;
@@ -16,27 +17,22 @@ export const groups = hostPart({
   default: [],
   changes: '`/etc/group`, with `groupadd` and `groupmod`',
   example: [{ name: 'operators', gid: 2000 }],
-  fields: {
-    '[].name': { description: 'The name of the group.', example: 'operators' },
-    '[].gid': { description: 'The numeric ID of the group.', absent: 'the system chooses one', example: 2000 },
-    '[].system': {
-      description: 'Whether the ID comes from the range of system groups.',
-      default: false,
-      example: true,
-    },
-    '[].absent': { ...ABSENT_FIELD, description: 'Whether the group is removed.' },
-  },
   linuxOnly: 'accounts of a Windows machine belong into its image or its domain',
   entryKeys: { '': ['name'] },
   schema: z.array(
-    z.strictObject({
-      name: accountName,
-      gid: accountId.optional(),
-      system: z.boolean().optional(),
-      absent: z.boolean().optional(),
-    }),
+    object(
+      {
+        name: field(accountName, 'The name of the group.', { example: 'operators' }),
+        gid: field(accountId, 'The numeric ID of the group.', { absent: 'the system chooses one', example: 2000 }),
+        system: field(z.boolean(), 'Whether the ID comes from the range of system groups.', {
+          default: false,
+          example: true,
+        }),
+        absent: absentField('Whether the group is removed.'),
+      },
+      () => [when(is('absent', true), without('gid', 'system'))],
+    ),
   ),
-  conditions: { '[]': () => [when(is('absent', true), without('gid', 'system'))] },
   toModel: (section = []): readonly GroupModel[] =>
     presentOf(section).map(({ entry: { name, gid, system = false } }) => ({ name, gid, system })),
   removesNames: (section) => absentNames('group', 'groups', section),

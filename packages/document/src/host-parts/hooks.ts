@@ -1,14 +1,14 @@
 import type { Finding } from '../diagnostics/index.ts';
 import { is, when, without } from '../fields/conditions.ts';
 import { milliseconds, type ResolveSecret } from '../fields/convert-values.ts';
-import { choice } from '../fields/field.ts';
+import { choice, define, field, object } from '../fields/field.ts';
 import type { Platform } from '../fields/platform.ts';
 import { duration, environmentName, machinePath } from '../fields/types.ts';
 import { HOOKS_SERVICE, openrcScriptPath, unitPath } from '../ownership/paths.ts';
 import * as z from '../schema/zod.ts';
 import type { SecretValue } from '../secrets/secret.ts';
 import { accountName } from './accounts.ts';
-import { type HookRetry, hookRetry, RETRY_FIELDS, toRetry } from './hook-retry.ts';
+import { type HookRetry, retry, toRetry } from './hook-retry.ts';
 import { claimsOn, hostPart } from './part.ts';
 
 const DEFAULT_TIMEOUT_MS = 10 * 60_000;
@@ -48,163 +48,138 @@ export interface HooksModel {
 const word = z.string().regex(/^[^\0]*$/, 'a zero byte cannot be in an argument');
 
 const hookFields = {
-  shell: choice({
-    sh: 'The POSIX shell.',
-    bash: 'GNU Bash.',
-    powershell: 'Windows PowerShell.',
-    cmd: 'The command processor of Windows.',
-  }).optional(),
-  onError: choice({
-    Fail: 'The run ends at the first entry that fails.',
-    Continue: 'The failure is reported, and the next entry runs.',
-  }).optional(),
-  timeout: duration.optional(),
-  rerun: choice({
-    Never: 'A group that ran to its end does not run again; one with another content is another group.',
-    OnChange: 'The group runs again if its commands, environment, user or working directory changed.',
-    Always: 'The group runs again in every run.',
-  }).optional(),
-  user: accountName.optional(),
-  workingDirectory: machinePath.optional(),
-  commands: z
-    .array(
-      z.union([z.string().min(1, 'an empty command'), z.array(word).min(1, 'an empty command')], {
-        error: 'expected a command, or a list of a program and its arguments',
-      }),
-    )
-    .min(1, 'a hook without commands'),
-  environment: z
-    .record(environmentName, z.string().regex(/^[^\0]*$/, 'a zero byte cannot be in the environment'))
-    .optional(),
-  secrets: z.record(environmentName, z.strictObject({ secret: z.string() })).optional(),
-  expand: z.boolean().optional(),
-  retry: hookRetry.optional(),
+  shell: field(
+    choice({
+      sh: 'The POSIX shell.',
+      bash: 'GNU Bash.',
+      powershell: 'Windows PowerShell.',
+      cmd: 'The command processor of Windows.',
+    }),
+    'The shell that runs the commands.',
+    { absent: 'sh, or powershell on Windows', example: 'bash' },
+  ),
+  onError: field(
+    choice({
+      Fail: 'The run ends at the first entry that fails.',
+      Continue: 'The failure is reported, and the next entry runs.',
+    }),
+    'Fail ends the run at the first entry that fails. Continue reports it and runs the next entry.',
+    { default: 'Fail', example: 'Continue' },
+  ),
+  timeout: field(duration, 'How long the whole group may run. After that its processes are killed.', {
+    default: '10m',
+    example: '30s',
+  }),
+  rerun: field(
+    choice({
+      Never: 'A group that ran to its end does not run again; one with another content is another group.',
+      OnChange: 'The group runs again if its commands, environment, user or working directory changed.',
+      Always: 'The group runs again in every run.',
+    }),
+    'Whether a group that ran to its end runs again in a later run: Never, OnChange if its commands, environment, user or working directory changed since its last run, or Always. A group with commands that never ran is another group, and runs.',
+    { default: 'Never', example: 'OnChange' },
+  ),
+  user: field(
+    accountName,
+    'The user that the commands run as, with its groups. It must exist when the group runs. Not on Windows.',
+    { default: 'root', example: 'core' },
+  ),
+  workingDirectory: field(machinePath, 'The working directory of the commands. It must exist when the group runs.', {
+    absent: '/, or the directory of machineadm on Windows',
+    example: '/opt/site',
+  }),
+  commands: field(
+    z
+      .array(
+        z.union([z.string().min(1, 'an empty command'), z.array(word).min(1, 'an empty command')], {
+          error: 'expected a command, or a list of a program and its arguments',
+        }),
+      )
+      .min(1, 'a hook without commands'),
+    'The commands: text for the shell, or a list of a program and its arguments, which the shell does not interpret. They run in order in one shell process, so exports persist from one entry to the next.',
+    { example: ['export RACK=r12', 'register-asset --rack "$RACK"', ['touch', '/run/a file']] },
+  ),
+  environment: field(
+    z.record(environmentName, z.string().regex(/^[^\0]*$/, 'a zero byte cannot be in the environment')),
+    'Environment variables of all entries. A value may contain ${name}, which is replaced by a variable of the document.',
+    { default: {}, example: { RACK: '${rack}' } },
+  ),
+  secrets: field(
+    z.record(
+      environmentName,
+      object({ secret: field(z.string(), 'The name of an entry of `secrets`.', { example: 'registryToken' }) }),
+    ),
+    'Environment variables with the path of a file that holds the secret. The file has mode 0600, is stored in memory, and is removed after the group. Not with frequency Always.',
+    { default: {}, example: { TOKEN_FILE: { secret: 'registryToken' } } },
+  ),
+  expand: field(
+    z.boolean(),
+    'Whether ${name} in commands is replaced by a variable. A value with a character that a shell interprets is refused; use environment for it.',
+    { default: false, example: true },
+  ),
+  retry,
 };
-const hookGroup = z.strictObject(hookFields);
-const earlyHookGroup = z.strictObject({
-  ...hookFields,
-  frequency: choice({ Once: 'Once on a machine.', Always: 'At every boot.' }).optional(),
-});
-const section = z.strictObject({
-  early: earlyHookGroup.optional(),
-  beforeBootstrap: hookGroup.optional(),
-  afterBootstrap: hookGroup.optional(),
-  singleScript: z.boolean().optional(),
-});
+
+const HOOK_GROUP = ['Commands of one shell process.', { commands: ['echo ready'] }] as const;
+
+const hookGroup = define(
+  'HookGroup',
+  object(hookFields, () => [when(is('onError', 'Continue'), without('retry'))]),
+  ...HOOK_GROUP,
+);
+const earlyHookGroup = define(
+  'EarlyHookGroup',
+  object(
+    {
+      ...hookFields,
+      frequency: field(
+        choice({ Once: 'Once on a machine.', Always: 'At every boot.' }),
+        'Once runs the group once on a machine, Always at every boot.',
+        { default: 'Once', example: 'Always' },
+      ),
+    },
+    () => [when(is('frequency', 'Always'), without('secrets')), when(is('onError', 'Continue'), without('retry'))],
+  ),
+  ...HOOK_GROUP,
+);
+const section = object(
+  {
+    early: field(earlyHookGroup, 'Commands that run before anything else is changed.', {
+      absent: 'none',
+      example: { commands: ['echo preparing'] },
+    }),
+    beforeBootstrap: field(
+      hookGroup,
+      'Commands that run after the files below /run/kubeadm are written, and before the bootstrapper. They may edit those files.',
+      { absent: 'none', example: { commands: ['echo bootstrapping'] } },
+    ),
+    afterBootstrap: field(hookGroup, 'Commands that run after the node is proven to work, and never after a failure.', {
+      absent: 'none',
+      example: { commands: ['echo ready'] },
+    }),
+    singleScript: field(
+      z.boolean(),
+      'Whether beforeBootstrap, the bootstrapper and afterBootstrap behave as one script of one shell, as the kubeadm provider of Cluster API runs them. The bootstrapper has the exported variables, the working directory and the umask of beforeBootstrap; afterBootstrap continues in that shell. A command that fails is reported, and the run ends only where the script would: by exit, set -e or set -u.',
+      { default: false, example: true },
+    ),
+  },
+  () => [
+    when(
+      is('singleScript', true),
+      without(
+        ...NOT_IN_A_SCRIPT.map((name) => `beforeBootstrap.${name}`),
+        ...[...NOT_IN_A_SCRIPT, ...OF_THE_BEGINNING].map((name) => `afterBootstrap.${name}`),
+      ),
+    ),
+  ],
+);
 
 export const hooks = hostPart({
   description: 'Custom commands at three points of a run.',
   absent: 'no commands',
   changes: 'whatever the commands change; a hook of every boot is also stored in `/var/lib/machineadm/hooks`',
   example: { early: { commands: ['modprobe dummy'] } },
-  fields: {
-    'EarlyHookGroup, HookGroup': {
-      description: 'Commands of one shell process.',
-      example: { commands: ['echo ready'] },
-    },
-    early: {
-      description: 'Commands that run before anything else is changed.',
-      absent: 'none',
-      example: { commands: ['echo preparing'] },
-    },
-    beforeBootstrap: {
-      description:
-        'Commands that run after the files below /run/kubeadm are written, and before the bootstrapper. They may edit those files.',
-      absent: 'none',
-      example: { commands: ['echo bootstrapping'] },
-    },
-    afterBootstrap: {
-      description: 'Commands that run after the node is proven to work, and never after a failure.',
-      absent: 'none',
-      example: { commands: ['echo ready'] },
-    },
-    singleScript: {
-      description:
-        'Whether beforeBootstrap, the bootstrapper and afterBootstrap behave as one script of one shell, as the kubeadm provider of Cluster API runs them. The bootstrapper has the exported variables, the working directory and the umask of beforeBootstrap; afterBootstrap continues in that shell. A command that fails is reported, and the run ends only where the script would: by exit, set -e or set -u.',
-      default: false,
-      example: true,
-    },
-    '*HookGroup.shell': {
-      description: 'The shell that runs the commands.',
-      absent: 'sh, or powershell on Windows',
-      example: 'bash',
-    },
-    '*HookGroup.onError': {
-      description: 'Fail ends the run at the first entry that fails. Continue reports it and runs the next entry.',
-      default: 'Fail',
-      example: 'Continue',
-    },
-    '*HookGroup.timeout': {
-      description: 'How long the whole group may run. After that its processes are killed.',
-      default: '10m',
-      example: '30s',
-    },
-    '*HookGroup.commands': {
-      description:
-        'The commands: text for the shell, or a list of a program and its arguments, which the shell does not interpret. They run in order in one shell process, so exports persist from one entry to the next.',
-      example: ['export RACK=r12', 'register-asset --rack "$RACK"', ['touch', '/run/a file']],
-    },
-    '*HookGroup.rerun': {
-      description:
-        'Whether a group that ran to its end runs again in a later run: Never, OnChange if its commands, environment, user or working directory changed since its last run, or Always. A group with commands that never ran is another group, and runs.',
-      default: 'Never',
-      example: 'OnChange',
-    },
-    '*HookGroup.user': {
-      description:
-        'The user that the commands run as, with its groups. It must exist when the group runs. Not on Windows.',
-      default: 'root',
-      example: 'core',
-    },
-    '*HookGroup.workingDirectory': {
-      description: 'The working directory of the commands. It must exist when the group runs.',
-      absent: '/, or the directory of machineadm on Windows',
-      example: '/opt/site',
-    },
-    '*HookGroup.environment': {
-      description:
-        'Environment variables of all entries. A value may contain ${name}, which is replaced by a variable of the document.',
-      default: {},
-      example: { RACK: '${rack}' },
-    },
-    '*HookGroup.secrets': {
-      description:
-        'Environment variables with the path of a file that holds the secret. The file has mode 0600, is stored in memory, and is removed after the group. Not with frequency Always.',
-      default: {},
-      example: { TOKEN_FILE: { secret: 'registryToken' } },
-    },
-    '*HookGroup.secrets.*.secret': { description: 'The name of an entry of `secrets`.', example: 'registryToken' },
-    '*HookGroup.expand': {
-      description:
-        'Whether ${name} in commands is replaced by a variable. A value with a character that a shell interprets is refused; use environment for it.',
-      default: false,
-      example: true,
-    },
-    ...RETRY_FIELDS,
-    'EarlyHookGroup.frequency': {
-      description: 'Once runs the group once on a machine, Always at every boot.',
-      default: 'Once',
-      example: 'Always',
-    },
-  },
-  definitions: { EarlyHookGroup: earlyHookGroup, HookGroup: hookGroup },
   schema: section,
-  conditions: {
-    '': () => [
-      when(
-        is('singleScript', true),
-        without(
-          ...NOT_IN_A_SCRIPT.map((name) => `beforeBootstrap.${name}`),
-          ...[...NOT_IN_A_SCRIPT, ...OF_THE_BEGINNING].map((name) => `afterBootstrap.${name}`),
-        ),
-      ),
-    ],
-    EarlyHookGroup: () => [
-      when(is('frequency', 'Always'), without('secrets')),
-      when(is('onError', 'Continue'), without('retry')),
-    ],
-    HookGroup: () => [when(is('onError', 'Continue'), without('retry'))],
-  },
   toModel: (hooks = {}, resolve, platform): HooksModel => ({
     early: toGroup(hooks.early, platform, resolve, 'early'),
     beforeBootstrap: toGroup(hooks.beforeBootstrap, platform, resolve, 'beforeBootstrap', hooks),

@@ -1,6 +1,7 @@
+import { define, field, object } from '../fields/field.ts';
 import { dropInPath } from '../ownership/drop-ins.ts';
 import * as z from '../schema/zod.ts';
-import { allOptional, claimsOn, hostPart } from './part.ts';
+import { claimsOn, hostPart } from './part.ts';
 
 /** Limits of processes by the names that systemd.exec(5) has for them, in lower case and without `Limit`. */
 const OF_SERVICES = [
@@ -33,7 +34,27 @@ const AMOUNT = 'expected a whole number from 0, or "Unlimited"';
 
 const amount = z.union([z.int(AMOUNT).min(0, AMOUNT), z.literal('Unlimited', AMOUNT)]);
 
-const limit = z.union([amount, z.strictObject({ soft: amount, hard: amount })]);
+const limit = define(
+  'Limit',
+  z.union([
+    amount,
+    object({
+      soft: field(amount, 'The limit with which a process starts. The process may raise it up to the hard limit.', {
+        example: 65536,
+      }),
+      hard: field(amount, 'The limit that a process cannot exceed.', { example: 1048576 }),
+    }),
+  ]),
+);
+
+function limitsOf<Name extends string>(names: readonly Name[]) {
+  const each = field(
+    limit,
+    'The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one.',
+    { absent: 'the limit of the system', example: 1048576 },
+  );
+  return object(Object.fromEntries(names.map((name) => [name, each])) as Record<Name, typeof each>);
+}
 
 /** One limit; a number that stands alone is both. */
 export interface Limit {
@@ -55,41 +76,21 @@ export const limits = hostPart({
   changes:
     '`/etc/systemd/system.conf.d/91-machineadm-limits-NAME.conf` and `/etc/security/limits.d/91-machineadm-NAME.conf`, with the name of the document',
   example: { services: { nofile: 1048576 }, sessions: { '*': { nofile: { soft: 65536, hard: 1048576 } } } },
-  fields: {
-    services: {
-      description:
-        'Limits of services whose units set no limits (systemd-system.conf(5), DefaultLimit…=), by name in lower case. Running services keep their limits until they restart.',
-      default: {},
-      example: { nofile: 1048576 },
-    },
-    sessions: {
-      description:
-        'Limits of sessions that pam_limits opens, by the user, the "@group" or "*" that they are for (limits.conf(5)).',
-      default: {},
-      example: { '*': { nofile: 65536 } },
-    },
-    'services.*, sessions.*.*': {
-      description:
-        'The limit: a number in the unit that getrlimit(2) has for it, Unlimited, or a soft limit below a hard one.',
-      absent: 'the limit of the system',
-      example: 1048576,
-    },
-    'Limit.soft': {
-      description: 'The limit with which a process starts. The process may raise it up to the hard limit.',
-      example: 65536,
-    },
-    'Limit.hard': { description: 'The limit that a process cannot exceed.', example: 1048576 },
-  },
-  definitions: { Limit: limit },
   linuxOnly: 'it has no such limits',
-  schema: z.strictObject({
-    services: z.strictObject(allOptional(OF_SERVICES, limit)).optional(),
-    sessions: z
-      .record(
+  schema: object({
+    services: field(
+      limitsOf(OF_SERVICES),
+      'Limits of services whose units set no limits (systemd-system.conf(5), DefaultLimit…=), by name in lower case. Running services keep their limits until they restart.',
+      { default: {}, example: { nofile: 1048576 } },
+    ),
+    sessions: field(
+      z.record(
         z.string().regex(/^(?:\*|@?[a-z_][a-z0-9_-]{0,31})$/, 'not a user, "@group" or "*"'),
-        z.strictObject(allOptional(OF_SESSIONS, limit)),
-      )
-      .optional(),
+        limitsOf(OF_SESSIONS),
+      ),
+      'Limits of sessions that pam_limits opens, by the user, the "@group" or "*" that they are for (limits.conf(5)).',
+      { default: {}, example: { '*': { nofile: 65536 } } },
+    ),
   }),
   toModel: (section): LimitsModel | undefined =>
     section && {

@@ -1,12 +1,12 @@
 import { has, is, when, without } from '../fields/conditions.ts';
+import { field, object } from '../fields/field.ts';
 import { absolutePath } from '../fields/types.ts';
 import * as z from '../schema/zod.ts';
 import { doublePaths, hostPart } from './part.ts';
 import {
-  ABSENT_FIELD,
+  absentField,
   absentOf,
   checkAbsent,
-  FOLLOW_UP_FIELDS,
   FOLLOW_UPS,
   type OwedByDocument,
   owedBy,
@@ -31,43 +31,33 @@ export const links = hostPart({
   default: [],
   changes: 'symbolic links at these paths',
   example: [{ path: '/usr/local/bin/tool', target: '/opt/tool/bin/tool' }],
-  fields: {
-    '[].path': {
-      description: 'The path of the link. Directories above it are created if needed.',
-      example: '/usr/local/bin/tool',
-    },
-    '[].target': {
-      description:
-        'The target of the link: an absolute path, or one relative to the directory of the link. Required, except with absent.',
-      absent: 'the link is removed',
-      example: '/opt/tool/bin/tool',
-    },
-    '[].force': {
-      description: 'Whether to replace an existing file, or a link to another target. A directory is never replaced.',
-      default: false,
-      example: true,
-    },
-    '[].absent': ABSENT_FIELD,
-    ...FOLLOW_UP_FIELDS,
-  },
   linuxOnly: 'machineadm makes no links there',
   entryKeys: { '': ['path'] },
   schema: z.array(
-    z.strictObject({
-      path: absolutePath,
-      target: z
-        .string()
-        .max(4095, 'longer than 4095 characters')
-        .regex(/^[^\0\n]+$/, 'a target is not empty and holds no control characters')
-        .optional(),
-      force: z.boolean().optional(),
-      absent: z.boolean().optional(),
-      ...FOLLOW_UPS,
-    }),
+    object(
+      {
+        path: field(absolutePath, 'The path of the link. Directories above it are created if needed.', {
+          example: '/usr/local/bin/tool',
+        }),
+        target: field(
+          z
+            .string()
+            .max(4095, 'longer than 4095 characters')
+            .regex(/^[^\0\n]+$/, 'a target is not empty and holds no control characters'),
+          'The target of the link: an absolute path, or one relative to the directory of the link. Required, except with absent.',
+          { absent: 'the link is removed', example: '/opt/tool/bin/tool' },
+        ),
+        force: field(
+          z.boolean(),
+          'Whether to replace an existing file, or a link to another target. A directory is never replaced.',
+          { default: false, example: true },
+        ),
+        absent: absentField(),
+        ...FOLLOW_UPS,
+      },
+      () => [when(is('absent', true), without('target', 'force'), has('target'))],
+    ),
   ),
-  conditions: {
-    '[]': () => [when(is('absent', true), without('target', 'force'), has('target'))],
-  },
   toModel: (section = []): readonly LinkModel[] =>
     presentOf(section).map(({ entry, place }) => ({
       path: plainPath(entry.path),

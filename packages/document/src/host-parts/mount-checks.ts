@@ -1,11 +1,7 @@
 import type { Finding, PathSegment } from '../diagnostics/index.ts';
 import { isCriticalPath } from '../ownership/paths.ts';
 import { isBelow, mountOrder } from './mount-order.ts';
-import type { SourceType } from './storage-model.ts';
-import type { MountSection } from './storage-schema.ts';
-
-/** The types of mounts without a device. */
-export const SOURCE_TYPES: readonly SourceType[] = ['bind', 'tmpfs', 'nfs', 'nfs4', 'swap'];
+import { type MountSection, SOURCE_TYPES } from './storage-schema.ts';
 
 /** Without the slash at its end, as the kernel tells it. */
 export function mountPoint(path: string): string {

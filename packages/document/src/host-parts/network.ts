@@ -1,7 +1,7 @@
 import type { Finding } from '../diagnostics/index.ts';
 import { any, is, must, text, VARIABLE, when } from '../fields/conditions.ts';
 import { milliseconds } from '../fields/convert-values.ts';
-import { choice } from '../fields/field.ts';
+import { choice, field, object } from '../fields/field.ts';
 import { duration, hostPort } from '../fields/types.ts';
 import { NETWORK_DIRECTORIES } from '../ownership/paths.ts';
 import * as z from '../schema/zod.ts';
@@ -39,66 +39,57 @@ export const network = hostPart({
   absent: 'the network stays as it is',
   changes: 'the configuration files of the network tool, which applies them',
   example: { tool: 'networkd', files: [{ name: '10-eth0.network', content: EXAMPLE }] },
-  fields: {
-    tool: {
-      description: 'The tool that reads the files: systemd-networkd, netplan or NetworkManager.',
-      example: 'networkd',
-    },
-    files: {
-      description: 'The files. A file that leaves the document is removed.',
-      default: [],
-      example: [{ name: '10-eth0.network', content: EXAMPLE }],
-    },
-    'files[].name': {
-      description: 'The file name, with the suffix that the tool expects.',
-      example: '10-eth0.network',
-    },
-    'files[].content': { description: 'The content, byte for byte.', example: EXAMPLE },
-    keep: {
-      description:
-        'Endpoints that must still be reachable after a change. A default route that existed before must always exist again.',
-      default: {},
-      example: { endpoint: '10.0.0.10:6443', timeout: '30s' },
-    },
-    'keep.endpoint': {
-      description: 'A host and TCP port that must accept connections.',
-      absent: 'only the default route counts',
-      example: '10.0.0.10:6443',
-    },
-    'keep.timeout': {
-      description: 'How long to wait for the network before the previous files are restored.',
-      default: '30s',
-      example: '1m',
-    },
-  },
   entryKeys: { files: ['name'] },
   linuxOnly: 'its network is configured by the image or by the cloud',
-  schema: z.strictObject({
-    tool: choice({
-      networkd: 'systemd-networkd.',
-      netplan: 'netplan, which hands over to networkd or NetworkManager.',
-      NetworkManager: 'NetworkManager.',
-    }),
-    files: z
-      .array(
-        z.strictObject({
-          name: z
-            .string()
-            .max(200, 'longer than 200 characters')
-            .regex(/^[A-Za-z0-9_][A-Za-z0-9_.@-]*$/, 'not a file name'),
-          content: z.string().min(1, 'an empty file'),
+  schema: object(
+    {
+      tool: field(
+        choice({
+          networkd: 'systemd-networkd.',
+          netplan: 'netplan, which hands over to networkd or NetworkManager.',
+          NetworkManager: 'NetworkManager.',
         }),
-      )
-      .optional(),
-    keep: z.strictObject({ endpoint: hostPort.optional(), timeout: duration.optional() }).optional(),
-  }),
-  conditions: {
-    '': () => [
+        'The tool that reads the files: systemd-networkd, netplan or NetworkManager.',
+        { example: 'networkd' },
+      ),
+      files: field(
+        z.array(
+          object({
+            name: field(
+              z
+                .string()
+                .max(200, 'longer than 200 characters')
+                .regex(/^[A-Za-z0-9_][A-Za-z0-9_.@-]*$/, 'not a file name'),
+              'The file name, with the suffix that the tool expects.',
+              { example: '10-eth0.network' },
+            ),
+            content: field(z.string().min(1, 'an empty file'), 'The content, byte for byte.', { example: EXAMPLE }),
+          }),
+        ),
+        'The files. A file that leaves the document is removed.',
+        { default: [], example: [{ name: '10-eth0.network', content: EXAMPLE }] },
+      ),
+      keep: field(
+        object({
+          endpoint: field(hostPort, 'A host and TCP port that must accept connections.', {
+            absent: 'only the default route counts',
+            example: '10.0.0.10:6443',
+          }),
+          timeout: field(duration, 'How long to wait for the network before the previous files are restored.', {
+            default: '30s',
+            example: '1m',
+          }),
+        }),
+        'Endpoints that must still be reachable after a change. A default route that existed before must always exist again.',
+        { default: {}, example: { endpoint: '10.0.0.10:6443', timeout: '30s' } },
+      ),
+    },
+    () => [
       when(is('tool', 'networkd'), must('files[].name', any(VARIABLE, text(/\.(?:network|netdev|link)$/)))),
       when(is('tool', 'netplan'), must('files[].name', any(VARIABLE, text(/\.yaml$/)))),
       when(is('tool', 'NetworkManager'), must('files[].name', any(VARIABLE, text(/\.nmconnection$/)))),
     ],
-  },
+  ),
   toModel: (section): NetworkModel | undefined =>
     section && {
       tool: section.tool,

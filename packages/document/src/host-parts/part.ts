@@ -1,6 +1,5 @@
 import type * as z from 'zod';
 import type { Finding, PathSegment } from '../diagnostics/index.ts';
-import type { JsonSchema } from '../fields/conditions.ts';
 import type { ResolveSecret } from '../fields/convert-values.ts';
 import type { FieldText } from '../fields/field.ts';
 import type { Platform } from '../fields/platform.ts';
@@ -21,12 +20,6 @@ export interface Beside {
  */
 export interface HostPart<Schema extends z.ZodType = z.ZodType, PartModel = unknown> extends FieldText {
   readonly schema: Schema;
-  /** Of the fields in it, by their path below it: `servers`, `synchronized.within`, `[].name`. */
-  readonly fields?: Readonly<Record<string, FieldText>>;
-  /** Schemas that several of its fields share, by the name under which they are published once (`Limit.soft` are their fields). */
-  readonly definitions?: Readonly<Record<string, z.ZodType>>;
-  /** What its objects demand across their fields, as far as a JSON Schema can judge it: by the path below the part. */
-  readonly conditions?: Readonly<Record<string, () => readonly JsonSchema[]>>;
   /** Why Windows has nothing of it; absent: it has. */
   readonly linuxOnly?: string;
   /** What identifies the entries of a list, so that sources merge it by entry: by the path below the part. */
@@ -52,14 +45,6 @@ export function hostPart<Schema extends z.ZodType, PartModel>(
   part: HostPart<Schema, PartModel>,
 ): HostPart<Schema, PartModel> {
   return part;
-}
-
-/** Fields of these names, each of which may be absent. */
-export function allOptional<Name extends string, Schema extends z.ZodType>(
-  names: readonly Name[],
-  schema: Schema,
-): Record<Name, z.ZodOptional<Schema>> {
-  return Object.fromEntries(names.map((name) => [name, schema.optional()])) as Record<Name, z.ZodOptional<Schema>>;
 }
 
 /** A claim of each of these paths. */

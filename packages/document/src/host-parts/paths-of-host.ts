@@ -1,4 +1,5 @@
 import type { Finding } from '../diagnostics/index.ts';
+import { field } from '../fields/field.ts';
 import { isCriticalPath, unitName } from '../ownership/paths.ts';
 import * as z from '../schema/zod.ts';
 import { trimmedEnd } from '../text/trim.ts';
@@ -38,30 +39,24 @@ export function ownerOf(owner: string): { readonly user: string; readonly group:
   return { user, group };
 }
 
-export const ABSENT_FIELD = {
-  description: 'Whether the path is removed. Excludes all other settings of it.',
-  default: false,
-  example: true,
-};
+export function absentField(description = 'Whether the path is removed. Excludes all other settings of it.') {
+  return field(z.boolean(), description, { default: false, example: true });
+}
 
 const units = z
   .array(z.string().regex(/^[A-Za-z0-9:_.@\\-]+$/, 'not the name of a service'))
   .min(1, 'no service is named');
 
 /** Fields of whatever services read. */
-export const FOLLOW_UPS = { restarts: units.optional(), reloads: units.optional() };
-
-export const FOLLOW_UP_FIELDS = {
-  '[].restarts': {
-    description: 'Services that are restarted after a change, once all changes are made, if they run.',
+export const FOLLOW_UPS = {
+  restarts: field(units, 'Services that are restarted after a change, once all changes are made, if they run.', {
     absent: 'none',
     example: ['ssh.service'],
-  },
-  '[].reloads': {
-    description: 'Services that reload their configuration after a change, if they run.',
+  }),
+  reloads: field(units, 'Services that reload their configuration after a change, if they run.', {
     absent: 'none',
     example: ['nginx.service'],
-  },
+  }),
 };
 
 /** What must follow a change: by the full names of units. */

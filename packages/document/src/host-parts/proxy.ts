@@ -1,6 +1,6 @@
 import type { Finding } from '../diagnostics/index.ts';
 import { all, any, atLeastOne, contains, given, must, not, text, VARIABLE, when } from '../fields/conditions.ts';
-import { choice } from '../fields/field.ts';
+import { choice, field, object } from '../fields/field.ts';
 import { secret } from '../fields/types.ts';
 import {
   ENVIRONMENT_FILE,
@@ -35,47 +35,37 @@ export const proxy = hostPart({
   changes:
     '`/etc/machineadm/proxy.env`, `/etc/environment`, and drop-ins of containerd and the kubelet; on Windows the environment of the machine and of both services in the registry',
   example: { https: 'http://proxy.example:3128', no: ['.example'] },
-  fields: {
-    http: {
-      description: 'The URL of the proxy for http requests. It may contain credentials, so it is treated as a secret.',
-      absent: 'http requests go directly',
-      example: 'http://proxy.example:3128',
-    },
-    https: {
-      description: 'The URL of the proxy for https requests. It may contain credentials, so it is treated as a secret.',
-      absent: 'https requests go directly',
-      example: 'http://proxy.example:3128',
-    },
-    no: {
-      description:
+  schema: object(
+    {
+      http: field(
+        secret,
+        'The URL of the proxy for http requests. It may contain credentials, so it is treated as a secret.',
+        { absent: 'http requests go directly', example: 'http://proxy.example:3128' },
+      ),
+      https: field(
+        secret,
+        'The URL of the proxy for https requests. It may contain credentials, so it is treated as a secret.',
+        { absent: 'https requests go directly', example: 'http://proxy.example:3128' },
+      ),
+      no: field(
+        z.array(z.string().regex(/^[^\s,]+$/, 'one host, domain or subnet an entry')),
         'Hosts, domains and subnets that are reached directly, beside this machine, the cluster and the metadata addresses.',
-      default: [],
-      example: ['.example', '10.0.0.0/8'],
-    },
-    for: {
-      description:
+        { default: [], example: ['.example', '10.0.0.0/8'] },
+      ),
+      for: field(
+        z.array(
+          choice({
+            agent: 'machineadm itself and what it starts.',
+            containerd: 'containerd, for images.',
+            kubelet: 'The kubelet.',
+            environment: '/etc/environment, which every user can read.',
+          }),
+        ),
         'The programs that use the proxy. environment writes it to /etc/environment, which every user can read.',
-      default: ['agent', 'containerd', 'kubelet'],
-      example: ['agent', 'containerd'],
+        { default: ['agent', 'containerd', 'kubelet'], example: ['agent', 'containerd'] },
+      ),
     },
-  },
-  schema: z.strictObject({
-    http: secret.optional(),
-    https: secret.optional(),
-    no: z.array(z.string().regex(/^[^\s,]+$/, 'one host, domain or subnet an entry')).optional(),
-    for: z
-      .array(
-        choice({
-          agent: 'machineadm itself and what it starts.',
-          containerd: 'containerd, for images.',
-          kubelet: 'The kubelet.',
-          environment: '/etc/environment, which every user can read.',
-        }),
-      )
-      .optional(),
-  }),
-  conditions: {
-    '': () => {
+    () => {
       const url = any({ type: 'object' }, VARIABLE, text(PROXY_URL));
       const withoutCredentials = any({ type: 'object' }, VARIABLE, not(text(/^https?:\/\/[^/?#]*@/)));
       return [
@@ -88,7 +78,7 @@ export const proxy = hostPart({
         ),
       ];
     },
-  },
+  ),
   toModel: (section, resolve): ProxyModel | undefined =>
     section && {
       http: section.http === undefined ? undefined : resolve(section.http, 'host.proxy.http'),

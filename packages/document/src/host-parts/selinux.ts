@@ -1,4 +1,4 @@
-import { choice } from '../fields/field.ts';
+import { choice, field, object } from '../fields/field.ts';
 import { SELINUX_CONFIGURATION } from '../ownership/paths.ts';
 import * as z from '../schema/zod.ts';
 import { claimsOn, hostPart, repeats } from './part.ts';
@@ -15,49 +15,41 @@ export const selinux = hostPart({
   absent: 'SELinux stays as it is',
   changes: '`/etc/selinux/config`, and the mode, booleans and file contexts of the loaded policy',
   example: { mode: 'Enforcing', booleans: { container_manage_cgroup: true } },
-  fields: {
-    mode: {
-      description: 'The mode, now and at every boot.',
-      absent: 'the mode stays as it is',
-      example: 'Enforcing',
-    },
-    booleans: {
-      description:
-        'Booleans of the policy, set now and at every boot. If a later document does not have one, it keeps its value.',
-      default: {},
-      example: { container_manage_cgroup: true },
-    },
-    fileContexts: {
-      description:
-        'Types of files by path, added to the policy with semanage. If a later document does not have one, it is removed.',
-      default: [],
-      example: [{ path: '/srv/data(/.*)?', type: 'container_file_t' }],
-    },
-    'fileContexts[].path': {
-      description: 'A regular expression that matches whole paths (semanage-fcontext(8)).',
-      example: '/srv/data(/.*)?',
-    },
-    'fileContexts[].type': { description: 'The type of these files.', example: 'container_file_t' },
-  },
   entryKeys: { fileContexts: ['path'] },
   linuxOnly: 'it has no SELinux',
-  schema: z.strictObject({
-    mode: choice({
-      Enforcing: 'What the policy forbids is refused.',
-      Permissive: 'What the policy forbids is only logged.',
-    }).optional(),
-    booleans: z.record(z.string().regex(/^[A-Za-z0-9_]+$/, 'not the name of a boolean'), z.boolean()).optional(),
-    fileContexts: z
-      .array(
-        z.strictObject({
-          path: z
-            .string()
-            .max(512, 'longer than 512 characters')
-            .regex(/^\/[^\s]+$/, 'not a regular expression of absolute paths without blanks'),
-          type: z.string().regex(/^[A-Za-z0-9_]+$/, 'not the name of a type'),
+  schema: object({
+    mode: field(
+      choice({
+        Enforcing: 'What the policy forbids is refused.',
+        Permissive: 'What the policy forbids is only logged.',
+      }),
+      'The mode, now and at every boot.',
+      { absent: 'the mode stays as it is', example: 'Enforcing' },
+    ),
+    booleans: field(
+      z.record(z.string().regex(/^[A-Za-z0-9_]+$/, 'not the name of a boolean'), z.boolean()),
+      'Booleans of the policy, set now and at every boot. If a later document does not have one, it keeps its value.',
+      { default: {}, example: { container_manage_cgroup: true } },
+    ),
+    fileContexts: field(
+      z.array(
+        object({
+          path: field(
+            z
+              .string()
+              .max(512, 'longer than 512 characters')
+              .regex(/^\/[^\s]+$/, 'not a regular expression of absolute paths without blanks'),
+            'A regular expression that matches whole paths (semanage-fcontext(8)).',
+            { example: '/srv/data(/.*)?' },
+          ),
+          type: field(z.string().regex(/^[A-Za-z0-9_]+$/, 'not the name of a type'), 'The type of these files.', {
+            example: 'container_file_t',
+          }),
         }),
-      )
-      .optional(),
+      ),
+      'Types of files by path, added to the policy with semanage. If a later document does not have one, it is removed.',
+      { default: [], example: [{ path: '/srv/data(/.*)?', type: 'container_file_t' }] },
+    ),
   }),
   toModel: (section): SelinuxModel | undefined =>
     section && { mode: section.mode, booleans: section.booleans ?? {}, fileContexts: section.fileContexts ?? [] },

@@ -1,11 +1,11 @@
 import type { Finding } from '../diagnostics/index.ts';
 import { all, is, must, when, without } from '../fields/conditions.ts';
-import { choice } from '../fields/field.ts';
+import { choice, field, object } from '../fields/field.ts';
 import { repeated } from '../fields/repeated.ts';
 import { unitDropInPath, unitPath } from '../ownership/paths.ts';
 import * as z from '../schema/zod.ts';
 import { claimsOn, doubles, hostPart } from './part.ts';
-import { ABSENT_FIELD, absentNames, checkAbsentNames, presentOf } from './paths-of-host.ts';
+import { absentField, absentNames, checkAbsentNames, presentOf } from './paths-of-host.ts';
 
 export interface ServiceModel {
   readonly name: string;
@@ -19,9 +19,13 @@ export interface ServiceModel {
 
 const DROP_IN = '[Service]\nLimitNOFILE=65536\n';
 
-const dropIn = z.strictObject({
-  name: z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]*\.conf$/, 'not the name of a drop-in: it ends in ".conf"'),
-  content: z.string().min(1),
+const dropIn = object({
+  name: field(
+    z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]*\.conf$/, 'not the name of a drop-in: it ends in ".conf"'),
+    'The file name, which ends in ".conf".',
+    { example: '10-limits.conf' },
+  ),
+  content: field(z.string().min(1), 'The content of the drop-in.', { example: DROP_IN }),
 });
 
 export const services = hostPart({
@@ -29,50 +33,44 @@ export const services = hostPart({
   default: [],
   changes: 'the state of the services, and drop-ins in `/etc/systemd/system`',
   example: [{ name: 'kubelet', enabled: true }],
-  fields: {
-    '[].name': { description: 'The name of the service. On Linux, .service may be left out.', example: 'kubelet' },
-    '[].enabled': {
-      description: 'Whether the service starts at boot.',
-      absent: 'it stays as it is',
-      example: true,
-    },
-    '[].masked': {
-      description: 'Whether the service is masked, so that nothing can start it. Excludes enabled and state Started.',
-      absent: 'it stays as it is',
-      example: true,
-    },
-    '[].state': { description: 'Whether the service runs now.', absent: 'it stays as it is', example: 'Started' },
-    '[].dropIns': {
-      description:
-        'Drop-ins of the unit. The service restarts if one changes. A drop-in that leaves the document is removed.',
-      default: [],
-      example: [{ name: '10-limits.conf', content: DROP_IN }],
-    },
-    '[].dropIns[].name': { description: 'The file name, which ends in ".conf".', example: '10-limits.conf' },
-    '[].absent': {
-      ...ABSENT_FIELD,
-      description:
-        'Whether the service is stopped and disabled, and its unit in /etc/systemd/system is removed with its drop-ins. A unit of a package cannot be removed: mask it instead.',
-    },
-    '[].dropIns[].content': { description: 'The content of the drop-in.', example: DROP_IN },
-  },
   entryKeys: { '': ['name'], '*.dropIns': ['name'] },
   schema: z.array(
-    z.strictObject({
-      name: z.string().regex(/^[A-Za-z0-9:_.@\\-]+$/, 'not the name of a service'),
-      enabled: z.boolean().optional(),
-      masked: z.boolean().optional(),
-      state: choice({ Started: 'The service runs.', Stopped: 'The service does not run.' }).optional(),
-      dropIns: z.array(dropIn).optional(),
-      absent: z.boolean().optional(),
-    }),
+    object(
+      {
+        name: field(
+          z.string().regex(/^[A-Za-z0-9:_.@\\-]+$/, 'not the name of a service'),
+          'The name of the service. On Linux, .service may be left out.',
+          { example: 'kubelet' },
+        ),
+        enabled: field(z.boolean(), 'Whether the service starts at boot.', {
+          absent: 'it stays as it is',
+          example: true,
+        }),
+        masked: field(
+          z.boolean(),
+          'Whether the service is masked, so that nothing can start it. Excludes enabled and state Started.',
+          { absent: 'it stays as it is', example: true },
+        ),
+        state: field(
+          choice({ Started: 'The service runs.', Stopped: 'The service does not run.' }),
+          'Whether the service runs now.',
+          { absent: 'it stays as it is', example: 'Started' },
+        ),
+        dropIns: field(
+          z.array(dropIn),
+          'Drop-ins of the unit. The service restarts if one changes. A drop-in that leaves the document is removed.',
+          { default: [], example: [{ name: '10-limits.conf', content: DROP_IN }] },
+        ),
+        absent: absentField(
+          'Whether the service is stopped and disabled, and its unit in /etc/systemd/system is removed with its drop-ins. A unit of a package cannot be removed: mask it instead.',
+        ),
+      },
+      () => [
+        when(is('absent', true), without('enabled', 'masked', 'state', 'dropIns')),
+        when(is('masked', true), all(must('enabled', { const: false }), must('state', { const: 'Stopped' }))),
+      ],
+    ),
   ),
-  conditions: {
-    '[]': () => [
-      when(is('absent', true), without('enabled', 'masked', 'state', 'dropIns')),
-      when(is('masked', true), all(must('enabled', { const: false }), must('state', { const: 'Stopped' }))),
-    ],
-  },
   toModel: (section = []): readonly ServiceModel[] =>
     presentOf(section).map(({ entry: { name, enabled, masked, state, dropIns = [] }, place }) => ({
       ...{ name, enabled, masked, state, dropIns },

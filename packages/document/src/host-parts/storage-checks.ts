@@ -1,18 +1,10 @@
 import type { Finding, PathSegment } from '../diagnostics/index.ts';
 import { checkMounts } from './mount-checks.ts';
-import type { DeviceSection, StorageSection } from './storage-schema.ts';
+import type { DeviceSection } from './storage-device.ts';
+import { LABEL_LIMIT, type StorageSection } from './storage-schema.ts';
 
 type Disk = NonNullable<StorageSection['disks']>[number];
 type Filesystem = NonNullable<StorageSection['filesystems']>[number];
-
-/** mke2fs(8), mkfs.xfs(8), mkfs.btrfs(8), mkfs.fat(8), mkswap(8): what is longer is cut off or refused. */
-export const LABEL_LIMIT: Readonly<Record<Filesystem['type'], number>> = {
-  ext4: 16,
-  xfs: 12,
-  btrfs: 255,
-  vfat: 11,
-  swap: 15,
-};
 
 /** Mistakes across the fields of `host.storage`. */
 export function checkStorage({ disks = [], filesystems = [], mounts = [] }: StorageSection): Finding[] {

@@ -1,5 +1,6 @@
 import { is, when, without } from '../fields/conditions.ts';
 import { milliseconds } from '../fields/convert-values.ts';
+import { field, object } from '../fields/field.ts';
 import { duration } from '../fields/types.ts';
 import { CHRONY_CONFIGURATIONS, NTP_CONFIGURATIONS, TIMESYNCD_CONFIGURATION } from '../ownership/paths.ts';
 import * as z from '../schema/zod.ts';
@@ -20,33 +21,28 @@ export const time = hostPart({
   changes:
     'the time service and its configuration (systemd-timesyncd, chrony or ntp; on Windows the Windows Time service)',
   example: { servers: ['ntp.example'], synchronized: {} },
-  fields: {
-    enabled: {
-      description: 'Whether the time service runs. With false it is stopped and disabled.',
-      default: true,
-      example: true,
+  schema: object(
+    {
+      enabled: field(z.boolean(), 'Whether the time service runs. With false it is stopped and disabled.', {
+        default: true,
+        example: true,
+      }),
+      servers: field(
+        z.array(z.string().regex(/^[A-Za-z0-9:.-]+$/, 'not a host name or address')),
+        'NTP servers, by name or address.',
+        { absent: 'those of the distribution', example: ['ntp.example'] },
+      ),
+      synchronized: field(
+        object({
+          within: field(duration, 'How far the clock may be off.', { default: '5s', example: '1s' }),
+          timeout: field(duration, 'How long to wait for that.', { default: '60s', example: '2m' }),
+        }),
+        'Waits until the clock is synchronized before anything depends on it.',
+        { absent: 'the run does not wait', example: { within: '5s', timeout: '60s' } },
+      ),
     },
-    servers: {
-      description: 'NTP servers, by name or address.',
-      absent: 'those of the distribution',
-      example: ['ntp.example'],
-    },
-    synchronized: {
-      description: 'Waits until the clock is synchronized before anything depends on it.',
-      absent: 'the run does not wait',
-      example: { within: '5s', timeout: '60s' },
-    },
-    'synchronized.within': { description: 'How far the clock may be off.', default: '5s', example: '1s' },
-    'synchronized.timeout': { description: 'How long to wait for that.', default: '60s', example: '2m' },
-  },
-  schema: z.strictObject({
-    enabled: z.boolean().optional(),
-    servers: z.array(z.string().regex(/^[A-Za-z0-9:.-]+$/, 'not a host name or address')).optional(),
-    synchronized: z.strictObject({ within: duration.optional(), timeout: duration.optional() }).optional(),
-  }),
-  conditions: {
-    '': () => [when(is('enabled', false), without('servers', 'synchronized'))],
-  },
+    () => [when(is('enabled', false), without('servers', 'synchronized'))],
+  ),
   toModel: (section): TimeModel | undefined =>
     section && {
       enabled: section.enabled ?? true,

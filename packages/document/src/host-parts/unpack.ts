@@ -1,5 +1,6 @@
 import type { Finding } from '../diagnostics/index.ts';
-import { exclusive, type JsonSchema } from '../fields/conditions.ts';
+import { exclusive } from '../fields/conditions.ts';
+import { field, object } from '../fields/field.ts';
 import * as z from '../schema/zod.ts';
 
 export interface SelectionModel {
@@ -16,48 +17,35 @@ const name = z
   .max(512, 'longer than 512 characters')
   .regex(/^[^/\n][^\n]*$/, 'not a name in an archive: it is relative, without a slash at its beginning');
 
-export const unpack = z.strictObject({
-  member: name.optional(),
-  include: z.array(name).min(1, 'no name is given').optional(),
-  exclude: z.array(name).optional(),
-  stripComponents: z.int().min(0).max(64).optional(),
-});
+export const unpack = field(
+  object(
+    {
+      member: field(name, 'The one member of the archive that becomes the file `path`, by its name in the archive.', {
+        absent: 'the archive is unpacked into the directory `path`',
+        example: 'linux-amd64/helm',
+      }),
+      include: field(
+        z.array(name).min(1, 'no name is given'),
+        'The members that are unpacked, by their names without what stripComponents removes. `*` stands for any text without a slash, `**` for any text.',
+        { absent: 'all members', example: ['bridge', 'host-local', 'loopback'] },
+      ),
+      exclude: field(z.array(name), 'The members that are left out of them, in the same form.', {
+        default: [],
+        example: ['**.md'],
+      }),
+      stripComponents: field(
+        z.int().min(0).max(64),
+        'How many leading directories are removed from the names of members. Members with fewer are left out.',
+        { default: 0, example: 1 },
+      ),
+    },
+    () => ['include', 'exclude', 'stripComponents'].map((field) => exclusive('member', field)),
+  ),
+  'Unpacks the content, a tar or zip archive, into the directory `path`, which is created if needed. A tar may be compressed with gzip or zstd.',
+  { absent: 'the content is the file as it is', example: { include: ['bin/*'], stripComponents: 1 } },
+);
 
-export type UnpackSection = z.infer<typeof unpack>;
-
-export const UNPACK_FIELDS = {
-  '[].unpack': {
-    description:
-      'Unpacks the content, a tar or zip archive, into the directory `path`, which is created if needed. A tar may be compressed with gzip or zstd.',
-    absent: 'the content is the file as it is',
-    example: { include: ['bin/*'], stripComponents: 1 },
-  },
-  '[].unpack.member': {
-    description: 'The one member of the archive that becomes the file `path`, by its name in the archive.',
-    absent: 'the archive is unpacked into the directory `path`',
-    example: 'linux-amd64/helm',
-  },
-  '[].unpack.include': {
-    description:
-      'The members that are unpacked, by their names without what stripComponents removes. `*` stands for any text without a slash, `**` for any text.',
-    absent: 'all members',
-    example: ['bridge', 'host-local', 'loopback'],
-  },
-  '[].unpack.exclude': {
-    description: 'The members that are left out of them, in the same form.',
-    default: [],
-    example: ['**.md'],
-  },
-  '[].unpack.stripComponents': {
-    description: 'How many leading directories are removed from the names of members. Members with fewer are left out.',
-    default: 0,
-    example: 1,
-  },
-};
-
-export const UNPACK_CONDITIONS: Readonly<Record<string, () => readonly JsonSchema[]>> = {
-  '[].unpack': () => ['include', 'exclude', 'stripComponents'].map((field) => exclusive('member', field)),
-};
+export type UnpackSection = NonNullable<z.infer<typeof unpack.schema>>;
 
 export function selectionOf({ member, include, exclude = [], stripComponents = 0 }: UnpackSection): SelectionModel {
   return { member, include, exclude, stripComponents };

@@ -1,12 +1,13 @@
 import type { Finding } from '../diagnostics/index.ts';
 import { is, must, when, without, writtenSecret } from '../fields/conditions.ts';
+import { field, object } from '../fields/field.ts';
 import { absolutePath, secret } from '../fields/types.ts';
 import { ACCOUNT_DATABASES, authorizedKeysPath, sudoersPath, usualHome } from '../ownership/paths.ts';
 import * as z from '../schema/zod.ts';
 import type { SecretValue } from '../secrets/secret.ts';
 import { accountId, accountName, doubleIds } from './accounts.ts';
 import { claimsOn, doubles, hostPart } from './part.ts';
-import { ABSENT_FIELD, absentNames, checkAbsentNames, presentOf } from './paths-of-host.ts';
+import { absentField, absentNames, checkAbsentNames, presentOf } from './paths-of-host.ts';
 
 export interface UserModel {
   readonly name: string;
@@ -55,92 +56,62 @@ export const users = hostPart({
   default: [],
   changes: '`/etc/passwd`, `/etc/shadow`, `/etc/group`, home directories, authorized keys and `/etc/sudoers.d`',
   example: [{ name: 'core', groups: ['wheel'], sshAuthorizedKeys: [KEY] }],
-  fields: {
-    '[].name': { description: 'The name of the user.', example: 'core' },
-    '[].uid': { description: 'The numeric ID of the user.', absent: 'the system chooses one', example: 1500 },
-    '[].gecos': {
-      description: 'The full name or a comment.',
-      absent: 'the comment stays as it is',
-      example: 'Cluster operator',
-    },
-    '[].primaryGroup': {
-      description: 'The primary group, which is created if it does not exist.',
-      absent: 'the default of useradd, a group with the name of the user',
-      example: 'operators',
-    },
-    '[].groups': {
-      description: 'Supplementary groups, which are created if they do not exist.',
-      default: [],
-      example: ['wheel'],
-    },
-    '[].home': {
-      description: 'The home directory.',
-      absent: 'the default of useradd, in /home',
-      example: '/var/home/core',
-    },
-    '[].shell': { description: 'The login shell.', absent: 'the default of useradd', example: '/bin/bash' },
-    '[].system': {
-      description: 'Whether the user is a system account, with an ID from that range.',
-      default: false,
-      example: true,
-    },
-    '[].passwordHash': {
-      description: 'The password as a hash that crypt(5) reads, or "*" or "!" for none.',
-      absent: 'the password stays as it is',
-      example: { secret: 'corePasswordHash' },
-    },
-    '[].locked': {
-      description: 'Whether login with the password is disabled. SSH keys still work.',
-      default: true,
-      example: false,
-    },
-    '[].inactive': {
-      description: 'Whether the account is expired, so that no one can log in with it.',
-      default: false,
-      example: true,
-    },
-    '[].sudo': {
-      description: 'The sudo rule or rules of the user, without the name. visudo checks them.',
-      absent: 'no rule',
-      example: 'ALL=(ALL) NOPASSWD:ALL',
-    },
-    '[].sshAuthorizedKeys': {
-      description:
-        'The SSH public keys that may log in. machineadm manages a block of authorized_keys and keeps the other lines.',
-      absent: 'authorized_keys stays as it is',
-      example: [KEY],
-    },
-    '[].absent': {
-      ...ABSENT_FIELD,
-      description: 'Whether the user is removed. The home directory is kept.',
-    },
-  },
   linuxOnly: 'accounts of a Windows machine belong into its image or its domain',
   entryKeys: { '': ['name'] },
   schema: z.array(
-    z.strictObject({
-      name: accountName,
-      uid: accountId.optional(),
-      gecos: z
-        .string()
-        .regex(/^[^:\n]*$/, 'must contain neither ":" nor a line break')
-        .optional(),
-      primaryGroup: accountName.optional(),
-      groups: z.array(accountName).optional(),
-      home: absolutePath.optional(),
-      shell: absolutePath.optional(),
-      system: z.boolean().optional(),
-      passwordHash: secret.optional(),
-      locked: z.boolean().optional(),
-      inactive: z.boolean().optional(),
-      sudo: z.union([sudoRule, z.array(sudoRule).min(1)]).optional(),
-      sshAuthorizedKeys: z.array(sshKey).optional(),
-      absent: z.boolean().optional(),
-    }),
+    object(
+      {
+        name: field(accountName, 'The name of the user.', { example: 'core' }),
+        uid: field(accountId, 'The numeric ID of the user.', { absent: 'the system chooses one', example: 1500 }),
+        gecos: field(
+          z.string().regex(/^[^:\n]*$/, 'must contain neither ":" nor a line break'),
+          'The full name or a comment.',
+          { absent: 'the comment stays as it is', example: 'Cluster operator' },
+        ),
+        primaryGroup: field(accountName, 'The primary group, which is created if it does not exist.', {
+          absent: 'the default of useradd, a group with the name of the user',
+          example: 'operators',
+        }),
+        groups: field(z.array(accountName), 'Supplementary groups, which are created if they do not exist.', {
+          default: [],
+          example: ['wheel'],
+        }),
+        home: field(absolutePath, 'The home directory.', {
+          absent: 'the default of useradd, in /home',
+          example: '/var/home/core',
+        }),
+        shell: field(absolutePath, 'The login shell.', { absent: 'the default of useradd', example: '/bin/bash' }),
+        system: field(z.boolean(), 'Whether the user is a system account, with an ID from that range.', {
+          default: false,
+          example: true,
+        }),
+        passwordHash: field(secret, 'The password as a hash that crypt(5) reads, or "*" or "!" for none.', {
+          absent: 'the password stays as it is',
+          example: { secret: 'corePasswordHash' },
+        }),
+        locked: field(z.boolean(), 'Whether login with the password is disabled. SSH keys still work.', {
+          default: true,
+          example: false,
+        }),
+        inactive: field(z.boolean(), 'Whether the account is expired, so that no one can log in with it.', {
+          default: false,
+          example: true,
+        }),
+        sudo: field(
+          z.union([sudoRule, z.array(sudoRule).min(1)]),
+          'The sudo rule or rules of the user, without the name. visudo checks them.',
+          { absent: 'no rule', example: 'ALL=(ALL) NOPASSWD:ALL' },
+        ),
+        sshAuthorizedKeys: field(
+          z.array(sshKey),
+          'The SSH public keys that may log in. machineadm manages a block of authorized_keys and keeps the other lines.',
+          { absent: 'authorized_keys stays as it is', example: [KEY] },
+        ),
+        absent: absentField('Whether the user is removed. The home directory is kept.'),
+      },
+      () => [must('passwordHash', writtenSecret(PASSWORD_HASH)), when(is('absent', true), without(...ATTRIBUTES))],
+    ),
   ),
-  conditions: {
-    '[]': () => [must('passwordHash', writtenSecret(PASSWORD_HASH)), when(is('absent', true), without(...ATTRIBUTES))],
-  },
   toModel: (section = [], resolve): readonly UserModel[] =>
     presentOf(section).map(({ entry: user, place }) => ({
       name: user.name,

@@ -1,5 +1,6 @@
 import { type Finding, nearestName, type PathSegment } from '../../diagnostics/index.ts';
-import type { DeviceSection, StorageSection } from '../../host-parts/storage-schema.ts';
+import type { DeviceSection } from '../../host-parts/storage-device.ts';
+import type { StorageSection } from '../../host-parts/storage-schema.ts';
 import type { KubernetesSection } from '../../sections/kubernetes/index.ts';
 import type { Sections } from './sections.ts';
 
