@@ -5,40 +5,23 @@ import { endOfFailedUpgrade } from '../../../../src/features/upgrade/back.ts';
 import { upgradeCertificates } from '../../../../src/features/upgrade/certificates.ts';
 import { areCertificatesDue } from '../../../../src/features/upgrade/renewal.ts';
 import { EMPTY_RECORD, type StepRecord } from '../../../../src/step/index.ts';
-import type { Upgrade } from '../../../../src/step/upgrade-order.ts';
 import { facts } from '../../../support/facts.ts';
-import { hostModel } from '../../../support/host-model.ts';
 import { kubernetesModel } from '../../../support/kubernetes-model.ts';
+import {
+  DAY_MS,
+  INTERRUPTED,
+  MONTH,
+  model,
+  type Node,
+  RECORD,
+  RECORD_PATH,
+  run,
+  SOON,
+  UPGRADE,
+} from '../../../support/renewal.ts';
 import { ALL_NAMES, renewalNode } from '../../../support/renewal-node.ts';
-import { planned, runStep } from '../../../support/run-step.ts';
+import { planned } from '../../../support/run-step.ts';
 import { shortPauses } from '../../../support/short-pauses.ts';
-
-const DAY_MS = 86_400_000;
-const CHANGE = 'upgrade-certificates/renew';
-const RECORD_PATH = '/var/lib/machineadm/upgrade/certificates.json';
-const UPGRADE: Upgrade = {
-  ...{ from: 'v1.35.2', to: 'v1.35.2', subjects: ['certificates'] },
-  drain: { by: 'machineadm' },
-};
-const RECORD: StepRecord = { ...EMPTY_RECORD, upgrade: UPGRADE };
-const INTERRUPTED: StepRecord = { ...RECORD, interrupted: new Set([CHANGE]) };
-const SOON = { apiserver: 10, 'etcd-server': 12, 'scheduler.conf': 5 };
-
-/** @param controlPlaneMs how long it waits for each pod */
-function model(renewBeforeMs: number | undefined, controlPlaneMs = 60_000): Model {
-  const { controlPlane } = kubernetesModel();
-  const kubernetes = kubernetesModel({
-    ...{ version: 'v1.35.2', timeouts: { controlPlaneMs }, node: { name: 'node-1' } },
-    controlPlane: { ...controlPlane, certificates: { renewBeforeMs } },
-  });
-  return { ...hostModel(), kubernetes };
-}
-
-const MONTH = model(30 * DAY_MS);
-type Node = Awaited<ReturnType<typeof renewalNode>>;
-
-const run = (node: Node, record: StepRecord = RECORD, asked: Model = MONTH) =>
-  runStep(upgradeCertificates, node.host, asked, { record });
 
 async function checks(node: Node, record: StepRecord = RECORD, asked: Model = MONTH) {
   const desired = upgradeCertificates.desired(asked, facts());
@@ -256,33 +239,6 @@ describe('a renewal that fails', () => {
 describe('a renewal that is killed', () => {
   shortPauses();
   class Killed extends Error {}
-
-  test('at every change, and run again, ends as one that was not', async () => {
-    let steps = 0;
-    {
-      const before = () => {
-        steps += 1;
-      };
-      await using node = await renewalNode({ days: SOON, before });
-      await run(node);
-    }
-    assert.ok(steps > 6, `${steps}`);
-    for (let kill = 1; kill <= steps; kill += 1) {
-      let seen = 0;
-      const before = () => {
-        seen += 1;
-        if (seen === kill) throw new Killed();
-      };
-      await using node = await renewalNode({ days: SOON, before });
-      await assert.rejects(run(node), Killed);
-      const { left } = await run(node, INTERRUPTED);
-      assert.deepEqual(left, [], `killed at ${kill}`);
-      assert.equal(await areCertificatesDue(node.host, MONTH), false, `killed at ${kill}`);
-      assert.deepEqual([...new Set(node.restarts)].sort(), ['etcd', 'kube-apiserver', 'kube-scheduler']);
-      assert.deepEqual([...new Set(node.renewed)].sort(), Object.keys(SOON).sort());
-      assert.equal(node.host.text(RECORD_PATH), undefined, `killed at ${kill}`);
-    }
-  });
 
   test('while kubeadm had written a key and not its certificate: the pair is put back, and renewed', async () => {
     let isKilled = false;

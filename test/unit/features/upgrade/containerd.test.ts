@@ -1,168 +1,37 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { FileModel, Model } from '@machineadm/document/model/index.ts';
-import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import type { Model } from '@machineadm/document/model/index.ts';
 import { parseVersion } from '@machineadm/document/text/program-version.ts';
-import { parse, stringify } from 'smol-toml';
-import { containerdStep } from '../../../../src/features/containerd/index.ts';
 import { endOfFailedUpgrade } from '../../../../src/features/upgrade/back.ts';
 import { upgradeContainerd } from '../../../../src/features/upgrade/containerd.ts';
 import { containerdAsked } from '../../../../src/features/upgrade/containerd-asked.ts';
 import { upgradeContainerdState } from '../../../../src/features/upgrade/containerd-state.ts';
-import { CriError } from '../../../../src/host/cri/call.ts';
-import type { CriContainer, CriWorkloads } from '../../../../src/host/cri/queries.ts';
+import type { CriWorkloads } from '../../../../src/host/cri/queries.ts';
 import { keepState } from '../../../../src/kubernetes/upgrade/kept-state.ts';
-import { EMPTY_RECORD, type Step, type StepRecord } from '../../../../src/step/index.ts';
+import { EMPTY_RECORD, type Step } from '../../../../src/step/index.ts';
 import type { Upgrade } from '../../../../src/step/upgrade-order.ts';
-import { startHealthz } from '../../../support/api-server.ts';
-import { containerdModel, runtimeModel } from '../../../support/containerd-model.ts';
+import { runtimeModel } from '../../../support/containerd-model.ts';
+import {
+  at,
+  CONFIG,
+  containerdNode,
+  fileAt,
+  KEEP,
+  model,
+  OLD_CONFIG,
+  PROVE,
+  RECORD,
+  SCRIPT,
+  step,
+  UPGRADE,
+  VERSIONS,
+  WATCH,
+  WORKLOADS,
+} from '../../../support/containerd-upgrade-node.ts';
 import { facts } from '../../../support/facts.ts';
-import { hostModel } from '../../../support/host-model.ts';
-import { kubernetesModel } from '../../../support/kubernetes-model.ts';
-import { type MemoryHost, memoryHost } from '../../../support/memory-host.ts';
+import type { MemoryHost } from '../../../support/memory-host.ts';
 import { planned, runStep } from '../../../support/run-step.ts';
 import { shortPauses } from '../../../support/short-pauses.ts';
-import { upgradeCluster } from '../../../support/upgrade-cluster.ts';
-
-const CONFIG = '/etc/containerd/config.toml';
-const KEPT = '/var/lib/machineadm/upgrade/containerd.json';
-const UNIT = '/usr/lib/systemd/system/containerd.service';
-const SCRIPT = '/etc/init.d/containerd';
-const OLD_CONFIG = 'version = 2\n\n[plugins."io.containerd.grpc.v1.cri"]\nsandbox_image = "r/pause:1"\n';
-const VERSIONS = { from: '1.7.24', to: '2.1.9' };
-const UPGRADE: Upgrade = {
-  ...{ from: 'v1.35.2', to: 'v1.35.2', subjects: ['containerd'], containerd: VERSIONS },
-  drain: { by: 'machineadm' },
-};
-const RECORD: StepRecord = { ...EMPTY_RECORD, bootstrap: 'done', upgrade: UPGRADE };
-const KEEP = 'upgrade-containerd-state/keep';
-const PROVE = 'upgrade-containerd/prove';
-const WATCH = { signal: new AbortController().signal, waitingFor: () => undefined, warn: () => undefined };
-const step = containerdStep({ healthyWithin: 200, healthyAgainWithin: 200 });
-
-const UNKNOWN_PROCESS = { pid: undefined, startedAtMs: undefined };
-
-const WORKLOADS: CriWorkloads = {
-  pods: [{ id: 'p1', name: 'kube-system/etcd-a' }],
-  containers: [
-    { id: 'c1', name: 'kube-system/etcd-a/etcd', startedAt: '100' },
-    { id: 'c2', name: 'default/job/job', startedAt: '200' },
-  ],
-};
-
-interface Wish {
-  /** Versions of programs that do not start. */
-  readonly broken?: readonly string[];
-  /** What the new daemon lists. */
-  readonly after?: Partial<CriWorkloads>;
-  readonly exited?: readonly Partial<CriContainer>[];
-  readonly startsNoPod?: string;
-  /** A machine whose OpenRC has recorded no process. */
-  readonly openrc?: true;
-}
-
-function fileAt(path: string): FileModel {
-  return {
-    ...{ path, mode: 0o755, user: 'root', group: 'root', append: false, directoryMode: 0o755 },
-    content: { kind: 'inline', bytes: Buffer.from('x') },
-  } as FileModel;
-}
-
-function model(different: Parameters<typeof containerdModel>[0] = {}, kubelet = 'v1.35.2'): Model {
-  const kubernetes = kubernetesModel({ role: 'Worker', version: kubelet });
-  const { node, ready } = kubernetes;
-  return {
-    ...hostModel(),
-    containerd: containerdModel({ version: '2.1.9', sandboxImage: 'r/pause:1', ...different }),
-    kubernetes: { ...kubernetes, node: { ...node, name: 'node-1' }, ready: { ...ready, timeoutMs: 2_000 } },
-  };
-}
-
-/** A node whose daemon is the program that was there when it was last started: its content is what it prints as its version. */
-async function containerdNode(wish: Wish = {}) {
-  const cluster = await upgradeCluster();
-  const healthz = await startHealthz();
-  const versionOf = (text: string | undefined) => /\d+\.\d+\.\d+/.exec(text ?? '')?.[0] ?? '';
-  const knowsProcess = wish.openrc !== true;
-  let running = '1.7.24';
-  let pid = 100;
-  const memory: MemoryHost = memoryHost({
-    files: {
-      ...cluster.files,
-      '/var/lib/kubelet/config.yaml': `healthzPort: ${healthz.port}\n`,
-      [CONFIG]: OLD_CONFIG,
-      [wish.openrc === true ? SCRIPT : UNIT]: 'old unit\n',
-      '/usr/bin/containerd': { content: 'containerd 1.7.24', mode: 0o755 },
-      '/usr/bin/containerd-shim-runc-v2': { content: 'shim 1.7.24', mode: 0o755 },
-      '/usr/bin/ctr': { content: 'ctr 1.7.24', mode: 0o755 },
-      '/usr/sbin/runc': { content: 'runc 1.1', mode: 0o755 },
-    },
-    ...(wish.openrc === true ? { serviceManager: 'openrc' } : {}),
-    services: { containerd: { active: true, enabled: true }, kubelet: { active: true, enabled: true } },
-    programs: {
-      containerd: ({ args, input }, host) =>
-        args.includes('--version')
-          ? { stdout: `containerd github.com/containerd/containerd ${versionOf(host.text('/usr/bin/containerd'))}\n` }
-          : { stdout: typeof input === 'string' ? stringify(parse(input)) : '' },
-      runc: () => ({}),
-      'containerd-shim-runc-v2': () => ({}),
-      findmnt: () => ({ status: 1 }),
-    },
-    cri: {
-      version: async () => {
-        if (wish.broken?.includes(running)) throw new CriError('/run/c.sock', 'Version', 14, 'connect ECONNREFUSED');
-        return { runtimeName: 'containerd', runtimeVersion: running };
-      },
-      workloads: async () => ({ ...WORKLOADS, ...(running === '1.7.24' ? {} : wish.after) }),
-      exitedContainers: async () => (wish.exited ?? []) as readonly CriContainer[],
-      cgroupDriver: async () => undefined,
-      configuration: async () => ({ cgroupDriver: undefined, sandboxImage: undefined, restrictOomScoreAdj: undefined }),
-    },
-    probePod: () => {
-      if (wish.startsNoPod !== undefined) throw new CriError('/run/c.sock', 'RunPodSandbox', 2, wish.startsNoPod);
-    },
-  });
-  const host: MemoryHost = {
-    ...memory,
-    service: async (name) => ({
-      ...(await memory.service(name)),
-      ...(name !== 'containerd' ? {} : knowsProcess ? { pid, startedAtMs: 1_000_000 } : UNKNOWN_PROCESS),
-    }),
-    services: {
-      ...memory.services,
-      async restart(name) {
-        await memory.services.restart(name);
-        if (name !== 'containerd') return;
-        running = versionOf(memory.text('/usr/bin/containerd'));
-        pid += 1;
-        // A unit of the type notify.
-        if (wish.broken?.includes(running) === true)
-          throw new MachineadmError({
-            reason: 'ServiceFailed',
-            summary: 'containerd.service: exited 3',
-            remedy: '',
-          });
-      },
-    },
-  };
-  return {
-    host,
-    running: () => running,
-    /** What the step of files does. */
-    bring(version = '2.1.9') {
-      for (const name of ['containerd', 'containerd-shim-runc-v2', 'ctr'])
-        host.put(`/usr/bin/${name}`, { content: `${name} ${version}`, mode: 0o755 });
-    },
-    async [Symbol.asyncDispose]() {
-      await cluster[Symbol.asyncDispose]();
-      await healthz[Symbol.asyncDispose]();
-    },
-  };
-}
-
-const at = (version: string) => ({
-  facts: facts({ containerd: parseVersion(version), kubelet: parseVersion('v1.35.2') }),
-});
 
 async function refusals(host: MemoryHost, asked: Model, upgrade: Upgrade = UPGRADE, kubelet = 'v1.35.2') {
   const now = facts({ containerd: parseVersion('1.7.24'), kubelet: parseVersion(kubelet) });
@@ -590,59 +459,6 @@ describe('an upgrade of Kubernetes alone that fails', () => {
     ] as const) {
       const { text, restarts } = await failedAfter((host) => host.put(CONFIG, OTHER), upgrade, isOurs);
       assert.deepEqual([text, restarts], [OTHER, []]);
-    }
-  });
-});
-
-describe('an upgrade of containerd that is killed at any change', () => {
-  shortPauses();
-  test('ends as an undisturbed one when it is run again', async () => {
-    class Killed extends Error {}
-    let isOver = false;
-    for (let kill = 1; !isOver; kill += 1) {
-      await using node = await containerdNode();
-      let seen = 0;
-      const dying =
-        <Args extends readonly unknown[]>(act: (...args: Args) => Promise<void>) =>
-        async (...args: Args): Promise<void> => {
-          seen += 1;
-          if (seen === kill) throw new Killed();
-          await act(...args);
-        };
-      const { host } = node;
-      const killing: MemoryHost = {
-        ...host,
-        writeFile: dying(host.writeFile),
-        removeFile: dying(host.removeFile),
-        services: { ...host.services, restart: dying(host.services.restart) },
-      };
-      // As the journal: only the changes that were not repeatable and done are known.
-      const done = new Set<string>();
-      const owed = new Set<'restart:containerd'>();
-      const all = async (machine: MemoryHost): Promise<void> => {
-        const record = { ...RECORD, done };
-        await runStep(upgradeContainerdState, machine, model(), { ...at('1.7.24'), record });
-        done.add(KEEP);
-        node.bring();
-        owed.add('restart:containerd');
-        await runStep(step, machine, model(), { ...at('2.1.9'), record: { ...record, owed } });
-        owed.clear();
-        await runStep(upgradeContainerd, machine, model(), { ...at('2.1.9'), record });
-        done.add(PROVE);
-      };
-      try {
-        await all(killing);
-        isOver = true;
-      } catch (error) {
-        const cause = error instanceof Error && error.cause instanceof Killed ? error.cause : error;
-        if (!(cause instanceof Killed)) throw error;
-        await all(host);
-      }
-      assert.equal(node.running(), '2.1.9', `killed at ${kill}`);
-      assert.match(host.text(CONFIG) ?? '', /^version = 3$/m);
-      assert.equal(host.text(`${CONFIG}.machineadm-previous`), undefined);
-      assert.match(host.text(KEPT) ?? '', /1\.7\.24/);
-      assert.equal(host.text('/var/lib/machineadm/upgrade/containerd.usr.bin'), 'containerd 1.7.24');
     }
   });
 });

@@ -1,124 +1,24 @@
 import assert from 'node:assert/strict';
-import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import type { Model } from '@machineadm/document/model/index.ts';
 import { foreignYaml } from '@machineadm/document/yaml/foreign-yaml.ts';
 import { endOfFailedUpgrade } from '../../../../src/features/upgrade/back.ts';
 import { upgradeKubeletSettings } from '../../../../src/features/upgrade/kubelet-settings.ts';
-import { EMPTY_RECORD, type StepRecord } from '../../../../src/step/index.ts';
-import type { Upgrade } from '../../../../src/step/upgrade-order.ts';
-import { newAuthority, startHealthz } from '../../../support/api-server.ts';
+import { EMPTY_RECORD } from '../../../../src/step/index.ts';
 import { facts } from '../../../support/facts.ts';
-import { hostModel } from '../../../support/host-model.ts';
-import { kubernetesModel } from '../../../support/kubernetes-model.ts';
-import { type MemoryHost, memoryHost } from '../../../support/memory-host.ts';
+import {
+  CONFIG,
+  FLAGS,
+  INTERRUPTED,
+  KEPT,
+  kubeletNode,
+  model,
+  RECORD,
+  UPGRADE,
+} from '../../../support/kubelet-settings-node.ts';
+import type { MemoryHost } from '../../../support/memory-host.ts';
 import { planned, runStep } from '../../../support/run-step.ts';
 import { shortPauses } from '../../../support/short-pauses.ts';
-import { upgradeCluster } from '../../../support/upgrade-cluster.ts';
-
-const CONFIG = '/var/lib/kubelet/config.yaml';
-const FLAGS = '/var/lib/kubelet/kubeadm-flags.env';
-const KEPT = '/var/lib/machineadm/upgrade/kubelet.json';
-const RUN = 'upgrade-kubelet-settings/run';
-const UPGRADE: Upgrade = {
-  ...{ from: 'v1.35.2', to: 'v1.35.2', subjects: ['kubelet'] },
-  drain: { by: 'machineadm' },
-};
-const RECORD: StepRecord = { ...EMPTY_RECORD, upgrade: UPGRADE };
-const INTERRUPTED: StepRecord = { ...RECORD, interrupted: new Set([RUN]) };
-
-type Kubelet = Model['kubernetes'] extends infer K | undefined
-  ? K extends { node: { kubelet: infer Settings } }
-    ? Settings
-    : never
-  : never;
-
-function model(
-  kubelet: Partial<Kubelet>,
-  role: 'InitControlPlane' | 'Worker' = 'InitControlPlane',
-  timeoutMs = 60_000,
-) {
-  const { node, ready } = kubernetesModel();
-  const kubernetes = {
-    ...kubernetesModel({ role, version: 'v1.35.2' }),
-    ready: { ...ready, timeoutMs },
-    node: { ...node, name: 'node-1', kubelet: { ...node.kubelet, ...kubelet } },
-  };
-  const made: Model = { ...hostModel(), kubernetes };
-  return made;
-}
-
-/**
- * A node whose kubelet reads its files when it is restarted. `accepts`: whether it starts with them; `stays`: whether it does not
- * end after it answered.
- */
-async function kubeletNode(
-  accepts: (config: string) => boolean = () => true,
-  stays: (config: string) => boolean = () => true,
-) {
-  const cluster = await upgradeCluster();
-  const authority = newAuthority();
-  const own = authority.issue('kubelet', ['127.0.0.1']);
-  const healthz = await startHealthz();
-  let running = '';
-  const server = createServer({ cert: own.certificate, key: own.key }, async (_request, response) => {
-    response.writeHead(200).end(JSON.stringify({ kubeletconfig: await foreignYaml(running) }));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  const client = authority.issue('kube-apiserver-kubelet-client');
-  const memory = memoryHost({
-    files: {
-      ...cluster.files,
-      [CONFIG]: `apiVersion: kubelet.config.k8s.io/v1beta1
-kind: KubeletConfiguration
-cgroupDriver: systemd
-authentication: {anonymous: {enabled: false}, webhook: {enabled: true}}
-healthzPort: ${healthz.port}
-maxPods: 110
-port: ${port}
-syncFrequency: 1m0s
-`,
-      [FLAGS]: 'KUBELET_KUBEADM_ARGS="--container-runtime-endpoint=unix:///run/containerd/containerd.sock --v=2"\n',
-      '/etc/kubernetes/pki/apiserver-kubelet-client.crt': client.certificate,
-      '/etc/kubernetes/pki/apiserver-kubelet-client.key': client.key,
-    },
-    services: { kubelet: { active: true, enabled: true } },
-  });
-  let [restarts, pid] = [0, 100];
-  const start = (): void => {
-    const config = memory.text(CONFIG) ?? '';
-    healthz.status = accepts(config) ? 200 : 500;
-    if (accepts(config)) running = config;
-  };
-  start();
-  const host: MemoryHost = {
-    ...memory,
-    async service(name) {
-      const found = await memory.service(name);
-      if (!stays(running)) pid += 1;
-      return { ...found, pid };
-    },
-    services: {
-      ...memory.services,
-      async restart(name) {
-        await memory.services.restart(name);
-        restarts += 1;
-        start();
-      },
-    },
-  };
-  return {
-    ...{ host, restarts: () => restarts },
-    async [Symbol.asyncDispose]() {
-      await cluster[Symbol.asyncDispose]();
-      await healthz[Symbol.asyncDispose]();
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-}
 
 async function refusals(host: MemoryHost, asked: Model) {
   const desired = upgradeKubeletSettings.desired(asked, facts());
@@ -236,34 +136,5 @@ describe('a kubelet that does not start with its new settings', () => {
       { reason: 'KubeletNotHealthy', message: /it ended 3 times after it was healthy/ },
     );
     assert.notEqual(node.host.text(KEPT), undefined, 'the previous settings can be restored');
-  });
-
-  test('is continued after a kill at any change, and ends as an undisturbed one', async () => {
-    class Killed extends Error {}
-    const asked = model({ config: { maxPods: 200 }, args: [{ name: 'v', value: '4' }] });
-    for (let kill = 1; kill <= 4; kill += 1) {
-      await using node = await kubeletNode();
-      let seen = 0;
-      const killing: MemoryHost = {
-        ...node.host,
-        async writeFile(file) {
-          seen += 1;
-          if (seen === kill) throw new Killed();
-          await node.host.writeFile(file);
-        },
-        async removeFile(path) {
-          seen += 1;
-          if (seen === kill) throw new Killed();
-          await node.host.removeFile(path);
-        },
-      };
-      await assert.rejects(runStep(upgradeKubeletSettings, killing, asked, { record: RECORD }), Killed);
-      const { left } = await runStep(upgradeKubeletSettings, node.host, asked, { record: INTERRUPTED });
-      assert.deepEqual(left, [], `killed at ${kill}`);
-      assert.match(node.host.text(CONFIG) ?? '', /maxPods: 200/);
-      assert.match(node.host.text(FLAGS) ?? '', /--v=4"/);
-      assert.equal(node.host.text(KEPT), undefined);
-      assert.ok(node.restarts() > 0);
-    }
   });
 });
