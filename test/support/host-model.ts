@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { hostPartModels } from '@machineadm/document/host-parts/index.ts';
-import type { HostModel, Model } from '@machineadm/document/model/index.ts';
+import type { HostModel, Model, UserModel } from '@machineadm/document/model/index.ts';
 
 const NO_PARTS = await hostPartModels(undefined, () => assert.fail('there is no secret'), 'linux');
 
@@ -34,5 +34,25 @@ export function hostModel(host: Partial<HostModel> = {}): Model {
     kubernetes: undefined,
     hardening: undefined,
     reporting: { sentinelPath: '/run/cluster-api/bootstrap-success.complete', deadlineMs: 30_000, sinks: [] },
+  };
+}
+
+/** A user of whom the document says nothing but this. */
+export function userModel(user: Partial<UserModel> = {}): UserModel {
+  return {
+    name: 'ada',
+    uid: undefined,
+    gecos: undefined,
+    primaryGroup: undefined,
+    groups: [],
+    home: undefined,
+    shell: undefined,
+    system: false,
+    passwordHash: undefined,
+    locked: true,
+    inactive: false,
+    sudo: [],
+    sshAuthorizedKeys: undefined,
+    ...user,
   };
 }

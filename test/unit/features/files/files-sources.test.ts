@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
-import type { FileModel, UserModel } from '@machineadm/document/model/index.ts';
+import type { FileModel } from '@machineadm/document/model/index.ts';
 import type { SecretSource } from '@machineadm/document/secrets/secret.ts';
 import { files } from '../../../../src/features/files/index.ts';
 import { appended } from '../../../../src/owned-files/content.ts';
-import { hostModel } from '../../../support/host-model.ts';
+import { hostModel, userModel } from '../../../support/host-model.ts';
 import { memoryHost, queryOnly } from '../../../support/memory-host.ts';
 import { planned, runStep } from '../../../support/run-step.ts';
 
@@ -151,21 +151,7 @@ describe('a file with a secret that has effects to find out', () => {
 });
 
 describe('an owner that the document itself makes', () => {
-  const app: UserModel = {
-    name: 'app',
-    uid: undefined,
-    gecos: undefined,
-    primaryGroup: undefined,
-    groups: [],
-    home: undefined,
-    shell: undefined,
-    system: false,
-    passwordHash: undefined,
-    locked: true,
-    inactive: false,
-    sudo: [],
-    sshAuthorizedKeys: undefined,
-  };
+  const app = userModel({ name: 'app' });
   const owned = inline('/etc/app', 'x', { user: 'app', group: 'app' });
 
   test('is no obstacle, and known after the users', async () => {
