@@ -17,7 +17,7 @@ import { EMPTY_RECORD } from '../../../src/step/index.ts';
 import { loaded } from '../../support/document.ts';
 import { WHOLE_DOCUMENT } from '../../support/drift-machine.ts';
 import { facts } from '../../support/facts.ts';
-import { hostModel, userModel } from '../../support/host-model.ts';
+import { fileModel, hostModel, userModel } from '../../support/host-model.ts';
 import {
   inlineSecret,
   type KubernetesOverrides,
@@ -152,8 +152,7 @@ describe('the table of paths', () => {
 });
 
 function file(path: string, append = false): FileModel {
-  const content = { kind: 'inline', bytes: new TextEncoder().encode('x') } as const;
-  return { path, content, mode: 0o644, user: 'root', group: 'root', directoryMode: 0o755, append };
+  return fileModel(path, 'x', { append });
 }
 
 function asked(host: QueryHost, model: Model): PreflightScope {

@@ -17,7 +17,7 @@ import type { Upgrade } from '../../../../src/step/upgrade-order.ts';
 import { startHealthz } from '../../../support/api-server.ts';
 import { containerdModel, runtimeModel } from '../../../support/containerd-model.ts';
 import { facts } from '../../../support/facts.ts';
-import { hostModel } from '../../../support/host-model.ts';
+import { fileModel, hostModel } from '../../../support/host-model.ts';
 import { kubernetesModel } from '../../../support/kubernetes-model.ts';
 import { type MemoryHost, memoryHost } from '../../../support/memory-host.ts';
 import { planned, runStep } from '../../../support/run-step.ts';
@@ -62,10 +62,7 @@ interface Wish {
 }
 
 function fileAt(path: string): FileModel {
-  return {
-    ...{ path, mode: 0o755, user: 'root', group: 'root', append: false, directoryMode: 0o755 },
-    content: { kind: 'inline', bytes: Buffer.from('x') },
-  } as FileModel;
+  return fileModel(path, 'x', { mode: 0o755 });
 }
 
 function model(different: Parameters<typeof containerdModel>[0] = {}, kubelet = 'v1.35.2'): Model {

@@ -129,24 +129,7 @@ describe('users', () => {
     const desired = users.desired(hostModel({ users: [userModel({ passwordHash })] }), facts());
     assert.ok(desired !== undefined);
     const host = queryOnly(memoryHost(withAda()));
-    const actual = await users.inspect(host, desired, {
-      interrupted: new Set(),
-      ran: new Set(),
-      done: new Set(),
-      doneInRun: new Set(),
-      notes: new Map(),
-      hookEdits: new Map(),
-      foreignLeftovers: false,
-      bootstrap: 'none',
-      attempts: [],
-      inventory: undefined,
-      created: () => false,
-      owned: new Map(),
-      memory: EMPTY_RECORD.memory,
-      owed: new Set(),
-      reboot: 'none' as const,
-      upgrade: undefined,
-    });
+    const actual = await users.inspect(host, desired, EMPTY_RECORD);
     assert.deepEqual(
       users.plan(desired, actual).map(({ id, knownAfter }) => [id, knownAfter]),
       [['users/ada/password', 'secrets']],
