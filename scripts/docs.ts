@@ -45,7 +45,7 @@ export async function buildSite({ output, base }: SiteOptions): Promise<string> 
 }
 
 /** Whether the packages in the lock of the site are installed. `npm ci` in the project does not install them. */
-export function isSiteInstalled(): boolean {
+function isSiteInstalled(): boolean {
   const [written, installed] = [join(site, 'package-lock.json'), join(site, 'node_modules/.package-lock.json')];
   return existsSync(installed) && statSync(installed).mtimeMs >= statSync(written).mtimeMs;
 }

@@ -145,7 +145,7 @@ function running(): RunStatus {
 }
 
 /** Writes all pictures and returns their file names. */
-export async function writeGallery(target: string, widths: readonly number[] = WIDTHS): Promise<readonly string[]> {
+async function writeGallery(target: string, widths: readonly number[] = WIDTHS): Promise<readonly string[]> {
   const directory = prepareScenes();
   const written: string[] = [];
   mkdirSync(target, { recursive: true });

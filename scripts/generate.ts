@@ -130,7 +130,7 @@ export function generatedFiles(root: string): ReadonlyMap<string, string> {
 }
 
 /** The generated files that are out of date, with their new content. */
-export function outdatedFiles(root: string): ReadonlyMap<string, string> {
+function outdatedFiles(root: string): ReadonlyMap<string, string> {
   return new Map([...generatedFiles(root)].filter(([path, content]) => read(root, path) !== content));
 }
 

@@ -53,7 +53,7 @@ async function fillCache(): Promise<void> {
 }
 
 /** Bundles the agent into a directory with this name. Returns the file that Node runs. `plugins` may change the sources. */
-export async function bundleAgent(name: string, plugins: readonly Plugin[] = []): Promise<string> {
+async function bundleAgent(name: string, plugins: readonly Plugin[] = []): Promise<string> {
   const agent = join(root, 'node_modules/.cache', name, 'machineadm.cjs');
   mkdirSync(dirname(agent), { recursive: true });
   await bundle(join(root, 'src/main.ts'), agent, { commit: 'unknown' }, plugins);

@@ -17,7 +17,8 @@ const SYSCTLS: readonly (readonly [string, number])[] = [
   ['net.ipv6.conf.all.forwarding', 1],
 ];
 
-const HEADER = `apiVersion: machineadm.dev/v1alpha1
+/** The head of a document for the host. */
+export const HEADER = `apiVersion: machineadm.dev/v1alpha1
 kind: MachineBootstrap
 metadata:
   name: bench

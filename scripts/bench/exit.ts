@@ -1,14 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { HEADER } from './documents.ts';
 
-const HEADER = `apiVersion: machineadm.dev/v1alpha1
-kind: MachineBootstrap
-metadata:
-  name: bench
-host:
-  swap: Unmanaged
-`;
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 
 /** A network of which nothing ever comes back: frames to an address that nobody has (RFC 5737, 192.0.2.0/24). */

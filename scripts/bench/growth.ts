@@ -60,7 +60,7 @@ function writeLog(path: string, bytes: number): void {
   }
 }
 
-export const GROWTHS: readonly Growth[] = [
+const GROWTHS: readonly Growth[] = [
   {
     what: 'provision, by files of 64 bytes',
     sizes: [10, 100, 1000, 10_000],
@@ -131,7 +131,7 @@ export async function measureGrowth(
  * The exponent of the growth; undefined where nothing costs more than the smallest. Each point counts as much as it costs more
  * than the smallest: the small ones say little but noise.
  */
-export function exponentOf({ points }: GrowthFigures): number | undefined {
+function exponentOf({ points }: GrowthFigures): number | undefined {
   const [first, ...rest] = points;
   const grown = rest
     .map(({ size, seconds }) => ({ size: size - (first?.size ?? 0), seconds: seconds - (first?.seconds ?? 0) }))

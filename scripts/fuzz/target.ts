@@ -1,3 +1,4 @@
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { Random } from './random.ts';
 
 /** A parser of the program, with its seed inputs. */
@@ -27,3 +28,14 @@ export type Mutation = (random: Random, input: string) => string | undefined;
 
 /** Secrets in the seeds. A message that contains one is a leak. */
 export const CANARIES = ['Xc4n4ryAlpha7Q', 'fedcba.9876543210zyxwvu', 'Xc4n4ry+Beta/8Z=='] as const;
+
+/** What a MachineadmError of this work says; '' if it succeeds. */
+export async function refusal(work: () => Promise<unknown> | unknown): Promise<string> {
+  try {
+    await work();
+    return '';
+  } catch (error) {
+    if (error instanceof MachineadmError) return `${error.reason} ${error.message} ${error.remedy}`;
+    throw error;
+  }
+}

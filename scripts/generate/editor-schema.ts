@@ -40,7 +40,7 @@ export const PAGES: Readonly<Record<string, string>> = {
 };
 
 /** The URL of the schema for editors. `machineadm example` prints it in its first line. */
-export function editorSchemaUrl(version: string): string {
+function editorSchemaUrl(version: string): string {
   return `${SITE}/schema/editor/${version}.json`;
 }
 

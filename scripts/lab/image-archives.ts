@@ -17,7 +17,7 @@ interface Image {
 const REPOSITORY = 'k8s.gcr.io';
 const CONTROL_PLANE = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kube-proxy'];
 /** The version of what build-kubernetes.sh builds. */
-export const BUILT_VERSION = 'v1.20.2';
+const BUILT_VERSION = 'v1.20.2';
 /** The tag of the etcd that its kubeadm deploys (SupportedEtcdVersion). */
 const BUILT_ETCD = '3.4.13-0';
 

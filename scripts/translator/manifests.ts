@@ -75,7 +75,7 @@ releaseSeries:
  * The templates of the Helm chart, by name: the files of the base with the namespace of the release and the chart values.
  * Helm itself creates the namespace.
  */
-export function chartTemplates(root: string): ReadonlyMap<string, string> {
+function chartTemplates(root: string): ReadonlyMap<string, string> {
   const replaced = (text: string): string => {
     const changes: readonly (readonly [string | RegExp, string])[] = [
       [/machineadm-system/g, '{{ .Release.Namespace }}'],

@@ -1,17 +1,15 @@
-import { createHash } from 'node:crypto';
 import { claimsOf, OWN_STEP } from '@machineadm/document/claims/index.ts';
 import { wishesOf } from '@machineadm/document/claims/wishes.ts';
 import { formatPath, formatPlace, type PathSegment } from '@machineadm/document/diagnostics/index.ts';
 import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
 import type { Claim } from '@machineadm/document/ownership/claim.ts';
 import { collisionsOf } from '@machineadm/document/ownership/collisions.ts';
-import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { placeOf } from '@machineadm/document/trees/tree.ts';
-import { isRecord } from '@machineadm/document/values/shape.ts';
 import type { QueryHost } from '../host/seam/host.ts';
 import { type Fingerprint, fingerprintsOf } from '../prior-state/copies.ts';
 import type { UnmetRequirement } from '../step/index.ts';
 import type { Asked, RecordedClaim, RecordedWish } from '../step/wants.ts';
+import { canonicalDigest } from './canonical-digest.ts';
 import {
   type DocumentId,
   type DocumentState,
@@ -205,23 +203,7 @@ function recordOf(claim: Claim): RecordedClaim {
   return record;
 }
 
-/** With sorted keys. Secrets count: only the keyed fingerprint of the result leaves this file. */
+/** Secrets count: only the keyed fingerprint of the result leaves this file. */
 function digestOf(value: unknown): string {
-  return createHash('sha256')
-    .update(JSON.stringify(canonical(value)) ?? 'undefined')
-    .digest('hex');
-}
-
-function canonical(value: unknown): unknown {
-  if (value instanceof Secret) return { secret: value.reveal() };
-  if (value instanceof Uint8Array) return createHash('sha256').update(value).digest('hex');
-  if (value instanceof Map || value instanceof Set) return [...value].map(canonical);
-  if (typeof value === 'bigint') return value.toString();
-  if (Array.isArray(value)) return value.map(canonical);
-  if (!isRecord(value)) return value;
-  return Object.fromEntries(
-    Object.keys(value)
-      .sort()
-      .map((key) => [key, canonical(value[key])]),
-  );
+  return canonicalDigest(value, (secret) => ({ secret: secret.reveal() }));
 }

@@ -1,8 +1,6 @@
-import { createHash } from 'node:crypto';
 import { dirname } from 'node:path/posix';
 import type { LoadedDocument } from '@machineadm/document/loading/load.ts';
 import { PRIOR_STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
-import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { toPlain } from '@machineadm/document/trees/tree.ts';
 import { isRecord } from '@machineadm/document/values/shape.ts';
 import { checksummedJson, withChecksum } from '../host/files/checksum.ts';
@@ -10,6 +8,7 @@ import type { Facts } from '../host/seam/facts.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import { forgetCopies } from '../prior-state/copies.ts';
 import { removeStatus } from '../reporting/status-writer.ts';
+import { canonicalDigest } from './canonical-digest.ts';
 import { isBake, type JournalState, type PreparedNote } from './journal.ts';
 import { type InstanceIdentity, isSameInstance } from './journal-record.ts';
 import { PREPARED_PATH } from './machine-state.ts';
@@ -159,23 +158,7 @@ function listOf<Item>(
   return items.every((item) => item !== undefined) ? items : undefined;
 }
 
+/** Without secrets. */
 function digestOf(value: unknown): string {
-  return createHash('sha256')
-    .update(JSON.stringify(canonical(value)) ?? 'undefined')
-    .digest('hex');
-}
-
-/** With sorted keys, without secrets, and with sets and maps as lists. */
-function canonical(value: unknown): unknown {
-  if (value instanceof Secret) return '[redacted]';
-  if (value instanceof Uint8Array) return createHash('sha256').update(value).digest('hex');
-  if (value instanceof Map) return [...value].map(canonical);
-  if (value instanceof Set) return [...value].map(canonical);
-  if (Array.isArray(value)) return value.map(canonical);
-  if (!isRecord(value)) return value;
-  return Object.fromEntries(
-    Object.keys(value)
-      .sort()
-      .map((key) => [key, canonical(value[key])]),
-  );
+  return canonicalDigest(value, () => '[redacted]');
 }

@@ -96,31 +96,23 @@ inThrowAwayMachine(import.meta.filename, () => {
       assert.ok(!existsSync(WRITTEN), 'the host was changed');
     }
 
-    for (const path of OURS) {
-      for (const [wrong, make] of tried(WRONG_DIRECTORIES)) {
-        test(
-          `${path} ${wrong}: the run is refused, says why and changes nothing`,
-          attack(KIND, `${path} ${wrong}`, async () => {
-            const looks = lay(path, make);
-            const before = looks();
-            refused(await provision(), path);
-            assert.equal(looks(), before);
-          }),
-        );
-      }
-    }
-
-    for (const path of ['/run/machineadm/lock', '/var/lib/machineadm/journal']) {
-      for (const [wrong, make] of tried(WRONG_FILES)) {
-        test(
-          `${path} ${wrong}: the run is refused, says why and changes nothing`,
-          attack(KIND, `${path} ${wrong}`, async () => {
-            const looks = lay(path, make);
-            const before = looks();
-            refused(await provision(), path);
-            assert.equal(looks(), before);
-          }),
-        );
+    const places = [
+      [OURS, WRONG_DIRECTORIES],
+      [['/run/machineadm/lock', '/var/lib/machineadm/journal'], WRONG_FILES],
+    ] as const;
+    for (const [paths, alterations] of places) {
+      for (const path of paths) {
+        for (const [wrong, make] of tried(alterations)) {
+          test(
+            `${path} ${wrong}: the run is refused, says why and changes nothing`,
+            attack(KIND, `${path} ${wrong}`, async () => {
+              const looks = lay(path, make);
+              const before = looks();
+              refused(await provision(), path);
+              assert.equal(looks(), before);
+            }),
+          );
+        }
       }
     }
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { buildLayer } from '../../scripts/lab/artefacts.ts';
 import { type DocumentTree, initDocument, merge, newSeeds, workerDocument } from '../support/documents.ts';
-import { assertFailed, assertSucceeded, Fleet, LAB, type Node, told } from '../support/lab.ts';
+import { assertFailed, assertSucceeded, Fleet, LAB, type Node, progress, provisionOnce, told } from '../support/lab.ts';
 import { needs } from '../support/needs.ts';
 import { BASE, DOMAIN, NODES, sambaRoot } from '../support/samba-domain.ts';
 import { LabDomain } from '../support/samba-lab.ts';
@@ -20,47 +20,38 @@ describe('a machine that joins its domain and then its cluster', {
 }, () => {
   // The password of the account that joins is one of the secrets that are looked for afterwards.
   const seeds = { ...newSeeds(), password: 'Aa1-e2e-Passw0rd-of-the-joiner' };
-  let fleet: Fleet;
   let domain: LabDomain;
   let controlPlane: Node;
   let worker: Node;
   let document: DocumentTree;
 
-  before(
-    async () => {
-      fleet = await Fleet.open();
-      controlPlane = await fleet.start({ name: 'e2e-ad-cp', ip: '10.99.0.111' });
-      domain = await LabDomain.start('root' in samba ? samba.root : '', CONTROLLER, { joiner: seeds.password });
-      worker = await fleet.start({
-        name: 'e2e-ad-w1',
-        ip: '10.99.0.112',
-        lower: [await buildLayer('adcli', (line) => console.error(line))],
-      });
-      // As an image that knows nothing of domains: Debian's packages add themselves to NSS and PAM.
-      await worker.machine.shell("sed -i 's/ sss$//' /etc/nsswitch.conf; pam-auth-update --package --remove sss");
-      await domain.run(['samba-tool', 'group', 'add', 'node-admins']);
-      await domain.run(['samba-tool', 'group', 'addmembers', 'node-admins', 'plain']);
-      document = merge(workerDocument(worker.site, seeds, controlPlane.site.ip), {
-        host: {
-          files: [{ path: '/etc/resolv.conf', content: `nameserver ${CONTROLLER}\noptions timeout:1 attempts:2\n` }],
-          activeDirectory: {
-            domain: DOMAIN,
-            computerOU: NODES,
-            credentials: { user: 'joiner', password: { secret: 'password' } },
-            registerAddress: true,
-            onReset: 'Leave',
-            logins: { allowedGroups: ['node-admins'], homeDirectories: 'Create' },
-          },
+  after(async () => await domain?.[Symbol.asyncDispose]());
+  const fleet = Fleet.ofSuite(async () => {
+    controlPlane = await fleet.start({ name: 'e2e-ad-cp', ip: '10.99.0.111' });
+    domain = await LabDomain.start('root' in samba ? samba.root : '', CONTROLLER, { joiner: seeds.password });
+    worker = await fleet.start({
+      name: 'e2e-ad-w1',
+      ip: '10.99.0.112',
+      lower: [await buildLayer('adcli', progress)],
+    });
+    // As an image that knows nothing of domains: Debian's packages add themselves to NSS and PAM.
+    await worker.machine.shell("sed -i 's/ sss$//' /etc/nsswitch.conf; pam-auth-update --package --remove sss");
+    await domain.run(['samba-tool', 'group', 'add', 'node-admins']);
+    await domain.run(['samba-tool', 'group', 'addmembers', 'node-admins', 'plain']);
+    document = merge(workerDocument(worker.site, seeds, controlPlane.site.ip), {
+      host: {
+        files: [{ path: '/etc/resolv.conf', content: `nameserver ${CONTROLLER}\noptions timeout:1 attempts:2\n` }],
+        activeDirectory: {
+          domain: DOMAIN,
+          computerOU: NODES,
+          credentials: { user: 'joiner', password: { secret: 'password' } },
+          registerAddress: true,
+          onReset: 'Leave',
+          logins: { allowedGroups: ['node-admins'], homeDirectories: 'Create' },
         },
-      });
-      await controlPlane.lay(initDocument(controlPlane.site, seeds));
-      await assertSucceeded(controlPlane, await controlPlane.provision());
-    },
-    { timeout: 30 * MINUTE },
-  );
-  after(async () => {
-    await domain?.[Symbol.asyncDispose]();
-    await fleet?.close();
+      },
+    });
+    await provisionOnce(controlPlane, initDocument(controlPlane.site, seeds));
   });
 
   test('does not become a node while its domain is unreachable: the run ends before kubeadm', async () => {
@@ -91,7 +82,7 @@ describe('a machine that joins its domain and then its cluster', {
     }
     const order = changes.filter((id) => /^(active-directory|kubeadm)\/join$/.test(id));
     assert.deepEqual(order, ['active-directory/join', 'kubeadm/join']);
-    const nodes = await controlPlane.machine.shell('kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes -o name');
+    const nodes = await controlPlane.kubectl('get nodes -o name');
     assert.match(nodes, /^node\/e2e-ad-w1$/m);
     const computer = await domain.run(['samba-tool', 'computer', 'show', 'E2E-AD-W1']);
     assert.match(computer, new RegExp(`dn: CN=E2E-AD-W1,OU=Nodes,${BASE}`));

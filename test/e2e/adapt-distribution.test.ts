@@ -2,18 +2,17 @@ import assert from 'node:assert/strict';
 import { copyFileSync, cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { buildLab, buildSuiteImage } from '../../scripts/lab/artefacts.ts';
 import { type BakedLayer, bake } from '../support/bake.ts';
 import { FIRST_BOOT_IN_LAB } from '../support/first-boot-in-lab.ts';
-import { Fleet, LAB } from '../support/lab.ts';
+import { Fleet, LAB, progress } from '../support/lab.ts';
 import { needs } from '../support/needs.ts';
 
 const MINUTE = 60_000;
 const ROOT = resolve(import.meta.dirname, '../..');
 /** The page, whose blocks are run as they are: docs/adapt-distribution.md. */
 const PAGE = readFileSync(join(ROOT, 'docs/adapt-distribution.md'), 'utf8');
-const progress = (line: string): void => console.error(line);
 
 /** The block of this language below a heading. */
 function block(step: number, language: 'sh' | 'yaml'): string {
@@ -65,20 +64,15 @@ const systems = [
 
 describe('the page about adapting a distribution', { skip: needs(...LAB), timeout: 40 * MINUTE }, () => {
   const shared = mkdtempSync(join(tmpdir(), 'machineadm-adapt-'));
-  let fleet: Fleet;
 
-  before(
+  const fleet = Fleet.ofSuite(
     async () => {
-      fleet = await Fleet.open('host');
       copyFileSync(join(ROOT, 'dist/machineadm'), join(shared, 'machineadm'));
       cpSync(join(ROOT, 'packaging'), join(shared, 'packaging'), { recursive: true });
     },
-    { timeout: 20 * MINUTE },
+    { kind: 'host' },
   );
-  after(async () => {
-    await fleet?.close();
-    rmSync(shared, { recursive: true, force: true });
-  });
+  after(() => rmSync(shared, { recursive: true, force: true }));
 
   for (const system of systems) {
     test(`works on ${system.name}`, { timeout: 15 * MINUTE }, async (context) => {

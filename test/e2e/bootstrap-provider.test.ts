@@ -1,20 +1,17 @@
 import assert from 'node:assert/strict';
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { stringify } from 'yaml';
 import { buildLayer } from '../../scripts/lab/artefacts.ts';
 import { MACHINE, NAMESPACE, providerObjects, shownCommands, userDataOfWorker } from '../support/bootstrap-provider.ts';
+import { assertCloudInitDone, layNodeImage, noCloudSeed } from '../support/cloud-init-machine.ts';
 import { initDocument, newSeeds } from '../support/documents.ts';
-import { AGENT, assertSucceeded, Fleet, LAB, type Node, SENTINEL, told } from '../support/lab.ts';
+import { Fleet, LAB, type Node, progress, provisionOnce, SENTINEL, told } from '../support/lab.ts';
 import { needs } from '../support/needs.ts';
 
 const MINUTE = 60_000;
-const ROOT = resolve(import.meta.dirname, '../..');
-const SEED = '/var/lib/cloud/seed/nocloud';
-const CLOUD_INIT_LOG = '/var/log/cloud-init-output.log';
 const VERSION = 'v1.20.2';
 /** They change by themselves, whatever anybody does. */
 const RESTLESS = /^(?:leases|events|nodes|pods|componentstatuses)(?:\.|$)/;
@@ -44,22 +41,18 @@ function definition(group: string, kind: string, plural: string): object {
 
 describe('beside the kubeadm bootstrap provider', { skip, timeout: 20 * MINUTE }, () => {
   const seeds = newSeeds();
-  let fleet: Fleet;
   let management: Node;
   let scratch = '';
 
-  before(
+  const fleet = Fleet.ofSuite(
     async () => {
-      fleet = await Fleet.open();
       scratch = mkdtempSync(join(tmpdir(), 'machineadm-provider-e2e-'));
       management = await fleet.start({ name: 'e2e-bp1', ip: '10.99.0.131' });
-      await management.lay(initDocument(management.site, seeds));
-      await assertSucceeded(management, await management.provision());
+      await provisionOnce(management, initDocument(management.site, seeds));
     },
-    { timeout: 35 * MINUTE },
+    { timeoutMs: 35 * MINUTE },
   );
-  after(async () => {
-    await fleet?.close();
+  after(() => {
     if (scratch !== '') rmSync(scratch, { recursive: true });
   });
 
@@ -158,25 +151,17 @@ describe('beside the kubeadm bootstrap provider', { skip, timeout: 20 * MINUTE }
     assert.equal(Buffer.from(data.format, 'base64').toString(), 'cloud-config');
     const userData = Buffer.from(data.value, 'base64').toString();
 
-    const cloudInit = await buildLayer('cloud-init', (line) => console.error(line));
+    const cloudInit = await buildLayer('cloud-init', progress);
     const image = join(scratch, 'image');
-    mkdirSync(join(image, dirname(AGENT)), { recursive: true });
-    copyFileSync(join(ROOT, 'dist/machineadm'), join(image, AGENT));
-    // image-builder bakes this into every image (images/capi/ansible/roles/node/tasks/main.yml), the provider never says it.
-    mkdirSync(join(image, 'etc/sysctl.d'), { recursive: true });
-    writeFileSync(join(image, 'etc/sysctl.d/99-sysctl-kubernetes.conf'), 'net.ipv4.ip_forward = 1\n');
+    layNodeImage(image);
     const node = await fleet.start({
       name,
       ip: '10.99.0.132',
       lower: [image, cloudInit],
-      files: {
-        [`${SEED}/user-data`]: userData,
-        [`${SEED}/meta-data`]: stringify({ 'instance-id': `iid-${name}`, 'local-hostname': name }),
-      },
+      files: noCloudSeed(userData, name, name),
       withoutAgent: true,
     });
-    const waited = await node.machine.exec(['cloud-init', 'status', '--wait', '--long'], { timeoutMs: 6 * MINUTE });
-    assert.match(waited.stdout, /^status: done$/m, await node.read(CLOUD_INIT_LOG));
+    await assertCloudInitDone(node, 6 * MINUTE);
     const status = await node.status();
     assert.deepEqual([status.outcome, status.exitCode], ['Succeeded', 0]);
     assert.equal(status.machine.name, MACHINE, 'it reports under the name of the Machine');

@@ -1,82 +1,72 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { join, resolve } from 'node:path';
+import { after, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { buildLab, buildLayer } from '../../scripts/lab/artefacts.ts';
 import { buildInfo } from '../../src/cli/build-info.ts';
 import { agent } from '../support/agent.ts';
+import { CLOUD_INIT_LOG, layAgent, noCloudSeed } from '../support/cloud-init-machine.ts';
 import { hostDocument, initDocument, newSeeds, toYaml } from '../support/documents.ts';
-import { AGENT, Fleet, LAB, type Node, SENTINEL } from '../support/lab.ts';
+import { Fleet, LAB, type Node, progress, SENTINEL } from '../support/lab.ts';
 import { needs } from '../support/needs.ts';
 import { newerCloudInitLayer } from '../support/newer-cloud-init.ts';
 
 const MINUTE = 60_000;
 const ROOT = resolve(import.meta.dirname, '../..');
-const SEED = '/var/lib/cloud/seed/nocloud';
-const CLOUD_INIT_LOG = '/var/log/cloud-init-output.log';
 const MIRROR = '/srv/machineadm';
 const skip = needs(...LAB, 'MACHINEADM_E2E=all');
-
-const progress = (line: string) => console.error(line);
 
 describe('machines that boot with what wrap writes', { skip, timeout: 30 * MINUTE }, () => {
   const seeds = newSeeds();
   const { version } = buildInfo();
-  let fleet: Fleet;
   let scratch = '';
   /** A layer over the machine image with machineadm in it, and one with a mirror of a release in its place. */
   let image = '';
   let mirror = '';
   let manifest = '';
 
-  before(
-    async () => {
-      fleet = await Fleet.open();
-      scratch = mkdtempSync(join(tmpdir(), 'machineadm-carriers-'));
-      image = join(scratch, 'image');
-      mirror = join(scratch, 'mirror');
-      manifest = join(scratch, 'manifest.json');
-      mkdirSync(join(image, dirname(AGENT)), { recursive: true });
-      copyFileSync(join(ROOT, 'dist/machineadm'), join(image, AGENT));
-      const release = join(mirror, MIRROR, version);
-      const liar = join(mirror, `${MIRROR}-liar`, version);
-      for (const directory of [release, liar]) mkdirSync(directory, { recursive: true });
-      const program = readFileSync(join(ROOT, 'dist/machineadm'));
-      const archive = gzipSync(program, { level: 1 });
-      const name = `machineadm-${version}-linux-amd64.gz`;
-      writeFileSync(join(release, name), archive);
-      writeFileSync(join(liar, name), gzipSync('#!/bin/sh\ntouch /root/fooled\n'));
-      const digest = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
-      writeFileSync(
-        manifest,
-        JSON.stringify({
-          apiVersion: 'machineadm.dev/release/v1',
-          kind: 'Release',
-          version,
-          createdAt: '2026-11-20T12:00:00Z',
-          commit: 'unknown',
-          keyId: `${'A'.repeat(43)}=`,
-          minimumVersion: version,
-          revokedKeys: [],
-          artefacts: [
-            {
-              ...{ file: name, os: 'linux', architecture: 'amd64', compression: 'gzip' },
-              size: archive.length,
-              sha256: digest(archive),
-              program: { size: program.length, sha256: digest(program) },
-            },
-          ],
-        }),
-      );
-    },
-    { timeout: 30 * MINUTE },
-  );
-  after(async () => {
-    await fleet?.close();
+  const fleet = Fleet.ofSuite(async () => {
+    scratch = mkdtempSync(join(tmpdir(), 'machineadm-carriers-'));
+    image = join(scratch, 'image');
+    mirror = join(scratch, 'mirror');
+    manifest = join(scratch, 'manifest.json');
+    layAgent(image);
+    const release = join(mirror, MIRROR, version);
+    const liar = join(mirror, `${MIRROR}-liar`, version);
+    for (const directory of [release, liar]) mkdirSync(directory, { recursive: true });
+    const program = readFileSync(join(ROOT, 'dist/machineadm'));
+    const archive = gzipSync(program, { level: 1 });
+    const name = `machineadm-${version}-linux-amd64.gz`;
+    writeFileSync(join(release, name), archive);
+    writeFileSync(join(liar, name), gzipSync('#!/bin/sh\ntouch /root/fooled\n'));
+    const digest = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
+    writeFileSync(
+      manifest,
+      JSON.stringify({
+        apiVersion: 'machineadm.dev/release/v1',
+        kind: 'Release',
+        version,
+        createdAt: '2026-11-20T12:00:00Z',
+        commit: 'unknown',
+        keyId: `${'A'.repeat(43)}=`,
+        minimumVersion: version,
+        revokedKeys: [],
+        artefacts: [
+          {
+            ...{ file: name, os: 'linux', architecture: 'amd64', compression: 'gzip' },
+            size: archive.length,
+            sha256: digest(archive),
+            program: { size: program.length, sha256: digest(program) },
+          },
+        ],
+      }),
+    );
+  });
+  after(() => {
     if (scratch !== '') rmSync(scratch, { recursive: true });
   });
 
@@ -93,7 +83,7 @@ describe('machines that boot with what wrap writes', { skip, timeout: 30 * MINUT
 
   async function bootWithCloudInit(name: string, ip: string, userData: string, ...layers: string[]): Promise<Node> {
     const cloudInit = await buildLayer('cloud-init', progress);
-    const files = { [`${SEED}/user-data`]: userData, [`${SEED}/meta-data`]: `instance-id: iid-${name}\n` };
+    const files = noCloudSeed(userData, name);
     return await fleet.start({ name, ip, lower: [...layers, cloudInit], files, withoutAgent: true });
   }
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { stringify } from 'yaml';
 import { ARCHITECTURES, CHROOT, IMAGE_PROGRAM, imageArchive, librariesOf, libraryFiles } from '../../scripts/image.ts';
 import { buildCluster, buildLab, buildLayer } from '../../scripts/lab/artefacts.ts';
@@ -10,15 +10,15 @@ import { run, until } from '../../scripts/lab/process.ts';
 import { kubeconfig } from '../support/api-server.ts';
 import { createWorkers } from '../support/capi-clusters.ts';
 import { CAPI_DIRECTORY } from '../support/capi-managers.ts';
+import { assertCloudInitDone, layNodeImage, noCloudSeed } from '../support/cloud-init-machine.ts';
 import { balancerDocument, type NodeSite } from '../support/documents.ts';
-import { AGENT, assertSucceeded, Fleet, LAB, type Node, told } from '../support/lab.ts';
+import { Fleet, KUBECTL, LAB, type Node, progress, provisionOnce, told } from '../support/lab.ts';
 import { archiveOf, imageOf, KUBELET_ON_CGROUP_V1, RELEASE } from '../support/lab-release.ts';
 import { type Found, ManagementPlane } from '../support/management-plane.ts';
 import { needs } from '../support/needs.ts';
 
 const MINUTE = 60_000;
 const ROOT = resolve(import.meta.dirname, '../..');
-const SEED = '/var/lib/cloud/seed/nocloud';
 const NAMESPACE = 'clusters';
 const NAME = 'prod-c';
 const WORKERS = `${NAME}-native`;
@@ -109,7 +109,6 @@ describe('clusters of Cluster API on machines of the lab', {
   skip: needs(...LAB, 'MACHINEADM_CAPI=DIRECTORY'),
   timeout: 60 * MINUTE,
 }, () => {
-  let fleet: Fleet;
   let plane: ManagementPlane;
   let scratch = '';
   const machines = new Map<string, Node>();
@@ -121,15 +120,11 @@ describe('clusters of Cluster API on machines of the lab', {
     if (machines.has(name)) return;
     booted += 1;
     const site = { name: nameOf(booted), ip: addressOf(booted) };
-    const files = {
-      [`${SEED}/user-data`]: userData,
-      [`${SEED}/meta-data`]: stringify({ 'instance-id': `iid-${name}`, 'local-hostname': site.name }),
-    };
+    const files = noCloudSeed(userData, name, site.name);
     const lower = [join(scratch, 'image'), await buildLayer('cloud-init', console.error)];
     const node = await fleet.start({ ...site, lower, files, withoutAgent: true });
     machines.set(name, node);
-    const waited = await node.machine.exec(['cloud-init', 'status', '--wait', '--long'], { timeoutMs: 12 * MINUTE });
-    assert.match(waited.stdout, /^status: done$/m, await node.read('/var/log/cloud-init-output.log'));
+    await assertCloudInitDone(node, 12 * MINUTE);
     // As a cloud controller manager does.
     await kubectl(`patch node ${site.name} --type=merge --patch='${JSON.stringify({ spec: { providerID } })}'`);
   }
@@ -143,48 +138,39 @@ describe('clusters of Cluster API on machines of the lab', {
   async function kubectl(args: string): Promise<string> {
     const [controlPlane] = machines.values();
     assert.ok(controlPlane);
-    return await controlPlane.machine.shell(`kubectl --kubeconfig /etc/kubernetes/admin.conf ${args}`);
+    return await controlPlane.machine.shell(`${KUBECTL} ${args}`);
   }
 
-  before(
-    async () => {
-      fleet = await Fleet.open();
-      scratch = mkdtempSync(join(tmpdir(), 'machineadm-capi-e2e-'));
-      const image = join(scratch, 'image');
-      mkdirSync(join(image, dirname(AGENT)), { recursive: true });
-      copyFileSync(join(ROOT, 'dist/machineadm'), join(image, AGENT));
-      mkdirSync(join(image, 'etc/sysctl.d'), { recursive: true });
-      writeFileSync(join(image, 'etc/sysctl.d/99-sysctl-kubernetes.conf'), 'net.ipv4.ip_forward = 1\n');
-      mkdirSync(join(image, dirname(UPDATE_ARCHIVE)), { recursive: true });
-      writeFileSync(join(image, UPDATE_ARCHIVE), agentImage());
-      if (NEXT !== undefined) {
-        const { kubernetes, images, lower } = await buildCluster(NEXT, (line) => console.error(line));
-        cpSync(join(kubernetes, 'bin'), join(image, NEXT_DIRECTORY, 'bin'), { recursive: true });
-        cpSync(images, join(image, NEXT_DIRECTORY, 'images'), { recursive: true });
-        const addons = lower.map((layer) => join(layer, 'opt/addons/kube-proxy.tar')).find((file) => existsSync(file));
-        cpSync(addons ?? assert.fail('no kube-proxy'), join(image, NEXT_DIRECTORY, 'images/kube-proxy.tar'));
-      }
-      if (CONTROL_PLANE_COUNT > 1) {
-        const lab = await buildLab((line) => console.error(line));
-        const layer = await buildLayer('haproxy', (line) => console.error(line), lab.root);
-        const balancer = await fleet.start({ ...BALANCER, lower: [layer] });
-        const sites = Array.from({ length: CONTROL_PLANE_COUNT }, (_, index) => ({
-          ...{ name: nameOf(index + 1), ip: addressOf(index + 1) },
-        }));
-        await balancer.lay(balancerDocument(BALANCER, sites));
-        await assertSucceeded(balancer, await balancer.provision());
-      }
-      plane = await ManagementPlane.start([NAMESPACE], {
-        hardware: { boot, end },
-        profiles: profiles(),
-        updateImage: UPDATE_IMAGE,
-      });
-    },
-    { timeout: 15 * MINUTE },
-  );
-  after(async () => {
-    await plane?.[Symbol.asyncDispose]();
-    await fleet?.close();
+  after(async () => await plane?.[Symbol.asyncDispose]());
+  const fleet = Fleet.ofSuite(async () => {
+    scratch = mkdtempSync(join(tmpdir(), 'machineadm-capi-e2e-'));
+    const image = join(scratch, 'image');
+    layNodeImage(image);
+    mkdirSync(join(image, dirname(UPDATE_ARCHIVE)), { recursive: true });
+    writeFileSync(join(image, UPDATE_ARCHIVE), agentImage());
+    if (NEXT !== undefined) {
+      const { kubernetes, images, lower } = await buildCluster(NEXT, progress);
+      cpSync(join(kubernetes, 'bin'), join(image, NEXT_DIRECTORY, 'bin'), { recursive: true });
+      cpSync(images, join(image, NEXT_DIRECTORY, 'images'), { recursive: true });
+      const addons = lower.map((layer) => join(layer, 'opt/addons/kube-proxy.tar')).find((file) => existsSync(file));
+      cpSync(addons ?? assert.fail('no kube-proxy'), join(image, NEXT_DIRECTORY, 'images/kube-proxy.tar'));
+    }
+    if (CONTROL_PLANE_COUNT > 1) {
+      const lab = await buildLab(progress);
+      const layer = await buildLayer('haproxy', progress, lab.root);
+      const balancer = await fleet.start({ ...BALANCER, lower: [layer] });
+      const sites = Array.from({ length: CONTROL_PLANE_COUNT }, (_, index) => ({
+        ...{ name: nameOf(index + 1), ip: addressOf(index + 1) },
+      }));
+      await provisionOnce(balancer, balancerDocument(BALANCER, sites));
+    }
+    plane = await ManagementPlane.start([NAMESPACE], {
+      hardware: { boot, end },
+      profiles: profiles(),
+      updateImage: UPDATE_IMAGE,
+    });
+  });
+  after(() => {
     if (scratch !== '') rmSync(scratch, { recursive: true });
   });
 

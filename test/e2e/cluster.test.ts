@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { attempts, HOOK_TRACE, initDocument, merge, newSeeds, workerDocument } from '../support/documents.ts';
 import { assertFailed, assertSucceeded, Fleet, LAB, type Node, SENTINEL } from '../support/lab.ts';
 import { needs } from '../support/needs.ts';
@@ -13,19 +13,13 @@ describe('a control plane and the workers that join it', {
   timeout: 15 * MINUTE,
 }, () => {
   const seeds = newSeeds();
-  let fleet: Fleet;
   let controlPlane: Node;
   let worker: Node;
 
-  before(
-    async () => {
-      fleet = await Fleet.open();
-      controlPlane = await fleet.start({ name: 'e2e-cp1', ip: '10.99.0.21' });
-      worker = await fleet.start({ name: 'e2e-w1', ip: '10.99.0.22' });
-    },
-    { timeout: 30 * MINUTE },
-  );
-  after(async () => fleet?.close());
+  const fleet = Fleet.ofSuite(async () => {
+    controlPlane = await fleet.start({ name: 'e2e-cp1', ip: '10.99.0.21' });
+    worker = await fleet.start({ name: 'e2e-w1', ip: '10.99.0.22' });
+  });
 
   const kubectl = (...args: string[]) =>
     controlPlane.machine.exec(['kubectl', '--kubeconfig', '/etc/kubernetes/admin.conf', ...args], {

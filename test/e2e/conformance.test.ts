@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { buildSuiteImage } from '../../scripts/lab/artefacts.ts';
 import { initDocument, newSeeds } from '../support/documents.ts';
-import { AGENT, ALL_CASES, Fleet, LAB, type Node } from '../support/lab.ts';
+import { AGENT, ALL_CASES, Fleet, LAB, type Node, progress } from '../support/lab.ts';
 import { needs } from '../support/needs.ts';
 
 const MINUTE = 60_000;
@@ -34,25 +34,17 @@ interface Report {
 }
 
 describe('the contract with an operating system', { skip: needs(...LAB), timeout: 20 * MINUTE }, () => {
-  let fleet: Fleet;
   let layer = '';
 
-  before(
-    async () => {
-      fleet = await Fleet.open();
-      // The units as a package lays them, the one that resumes enabled.
-      layer = mkdtempSync(join(tmpdir(), 'machineadm-conformance-'));
-      const units = join(layer, 'etc/systemd/system');
-      mkdirSync(join(units, 'multi-user.target.wants'), { recursive: true });
-      for (const name of readdirSync(UNITS)) copyFileSync(join(UNITS, name), join(units, name));
-      symlinkSync('../machineadm-resume.service', join(units, 'multi-user.target.wants/machineadm-resume.service'));
-    },
-    { timeout: 20 * MINUTE },
-  );
-  after(async () => {
-    await fleet?.close();
-    rmSync(layer, { recursive: true, force: true });
+  const fleet = Fleet.ofSuite(async () => {
+    // The units as a package lays them, the one that resumes enabled.
+    layer = mkdtempSync(join(tmpdir(), 'machineadm-conformance-'));
+    const units = join(layer, 'etc/systemd/system');
+    mkdirSync(join(units, 'multi-user.target.wants'), { recursive: true });
+    for (const name of readdirSync(UNITS)) copyFileSync(join(UNITS, name), join(units, name));
+    symlinkSync('../machineadm-resume.service', join(units, 'multi-user.target.wants/machineadm-resume.service'));
   });
+  after(() => rmSync(layer, { recursive: true, force: true }));
 
   async function report(node: Node, expected: number): Promise<Report> {
     const { status, stdout, stderr } = await node.machine.exec([AGENT, 'conformance', '-o', 'json']);
@@ -102,7 +94,7 @@ describe('the contract with an operating system', { skip: needs(...LAB), timeout
   });
 
   test('Debian 13 keeps it, before and after a run of a document for the host', async () => {
-    const root = await buildSuiteImage('trixie', (line) => console.error(line));
+    const root = await buildSuiteImage('trixie', progress);
     const node = await fleet.start({ name: 'conf13', ip: '10.99.0.62', lower: [layer], root });
     const before = await report(node, 22);
     assert.deepEqual([before.os.id, before.os.version, before.profile], ['debian', '13', 'host']);

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { buildAddons, buildLab } from '../../scripts/lab/artefacts.ts';
 import { debianContainerd } from '../support/debian-containerd.ts';
 import type { DocumentTree } from '../support/documents.ts';
-import { assertSucceeded, Fleet, LAB } from '../support/lab.ts';
+import { assertSucceeded, Fleet, LAB, progress } from '../support/lab.ts';
 import { needs } from '../support/needs.ts';
 
 const MINUTE = 60_000;
@@ -18,18 +18,14 @@ const RELEASES = [
 // A machine with containerd 1.6 becomes a node in the other files. The kubelet 1.20 of the lab runs with 1.7 as well
 // (quickstart.test.ts), and not with 2.x, which dropped its version of CRI: so here the container is run by ctr.
 describe('a machine with a newer containerd', { skip: needs(...LAB), timeout: 15 * MINUTE }, () => {
-  let fleet: Fleet;
   let addons: string;
 
-  before(
+  const fleet = Fleet.ofSuite(
     async () => {
-      fleet = await Fleet.open('host');
-      const progress = (line: string): void => console.error(line);
       addons = await buildAddons(await buildLab(progress), progress);
     },
-    { timeout: 30 * MINUTE },
+    { kind: 'host' },
   );
-  after(async () => fleet?.close());
 
   for (const [index, { suite, version, configuration }] of RELEASES.entries()) {
     test(`that of Debian's ${suite} is configured, gets images and runs a container; again: nothing to do`, async (t) => {

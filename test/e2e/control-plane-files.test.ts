@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { has } from '@machineadm/document/kubernetes-releases/features.ts';
 import { GATEWAY } from '../../scripts/lab/host-changes.ts';
 import { controlPlaneDocument, type DocumentTree, initDocument, merge, newSeeds } from '../support/documents.ts';
 import { countedRecords, countingRecords, killAtRecord } from '../support/interrupt.ts';
-import { assertFailed, assertSucceeded, Fleet, LAB, type Node, told } from '../support/lab.ts';
+import { assertFailed, assertSucceeded, Fleet, KUBECTL, LAB, type Node, provisionOnce, told } from '../support/lab.ts';
 import { RELEASE } from '../support/lab-release.ts';
 import { needs } from '../support/needs.ts';
 import { readEtcd } from '../support/read-etcd.ts';
@@ -13,7 +13,6 @@ import { startTokenWebhook, type TokenWebhook } from '../support/token-webhook.t
 import { assertNoLeaks, failTwice, provisionTwice } from '../support/twice.ts';
 
 const MINUTE = 60_000;
-const KUBECTL = 'kubectl --kubeconfig /etc/kubernetes/admin.conf';
 const MANIFEST = '/etc/kubernetes/manifests/kube-apiserver.yaml';
 const AUDIT_LOG = '/var/log/kubernetes/audit/audit.log';
 const FILES = ['/etc/kubernetes/audit-policy.yaml', '/etc/kubernetes/encryption/config.yaml'];
@@ -32,24 +31,16 @@ describe('the files of the API server on a running control plane', {
   const seeds = { ...newSeeds(), password: randomBytes(32).toString('base64') };
   const token = randomBytes(16).toString('hex');
   let webhook: TokenWebhook;
-  let fleet: Fleet;
   let node: Node;
   let document: DocumentTree;
 
-  before(
-    async () => {
-      fleet = await Fleet.open();
-      node = await fleet.start({ name: 'e2e-cf1', ip: '10.99.0.83' });
-      webhook = await startTokenWebhook(GATEWAY, { token, user: 'alice' });
-      // After many restarts of the API server, the kubelet waits 5 minutes before it starts the controller manager again.
-      const patient = { kubernetes: { ready: { timeout: '7m' } } };
-      document = merge(merge(initDocument(node.site, seeds), patient), asking(apiServerOf()));
-    },
-    { timeout: 30 * MINUTE },
-  );
-  after(async () => {
-    await webhook?.[Symbol.asyncDispose]();
-    await fleet?.close();
+  after(async () => await webhook?.[Symbol.asyncDispose]());
+  const fleet = Fleet.ofSuite(async () => {
+    node = await fleet.start({ name: 'e2e-cf1', ip: '10.99.0.83' });
+    webhook = await startTokenWebhook(GATEWAY, { token, user: 'alice' });
+    // After many restarts of the API server, the kubelet waits 5 minutes before it starts the controller manager again.
+    const patient = { kubernetes: { ready: { timeout: '7m' } } };
+    document = merge(merge(initDocument(node.site, seeds), patient), asking(apiServerOf()));
   });
 
   const apiServerOf = () => ({
@@ -237,8 +228,7 @@ describe('the files of the API server on a running control plane', {
   });
 
   test('a control plane that joins has the same files', { skip: notOfCore, timeout: 12 * MINUTE }, async () => {
-    await node.lay(document);
-    await assertSucceeded(node, await node.provision());
+    await provisionOnce(node, document);
     const second = await fleet.start({ name: 'e2e-cf2', ip: '10.99.0.84' });
     const joining = merge(controlPlaneDocument(second.site, seeds, node.machine.ip), asking(apiServerOf()));
     await provisionTwice(second, joining, seeds);

@@ -1,47 +1,37 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { attempts, controlPlaneDocument, initDocument, merge, newSeeds, workerDocument } from '../support/documents.ts';
-import { assertFailed, assertSucceeded, Fleet, LAB, type Node, SENTINEL } from '../support/lab.ts';
+import { nodeOfGoneMachine } from '../support/faults/shell.ts';
+import {
+  assertFailed,
+  assertSucceeded,
+  Fleet,
+  KUBECTL,
+  LAB,
+  type Node,
+  provisionOnce,
+  SENTINEL,
+} from '../support/lab.ts';
 import { needs } from '../support/needs.ts';
 import { assertNoLeaks, provisionTwice } from '../support/twice.ts';
 
 const MINUTE = 60_000;
 const skip = needs(...LAB, 'MACHINEADM_E2E=all');
-/** What else a Node must tell of itself. */
-const OTHER_NODE_INFO = {
-  systemUUID: '',
-  kernelVersion: '',
-  osImage: '',
-  containerRuntimeVersion: '',
-  kubeletVersion: '',
-  kubeProxyVersion: '',
-  operatingSystem: 'linux',
-  architecture: 'amd64',
-};
-
 describe('a second control plane', { skip, timeout: 25 * MINUTE }, () => {
   const seeds = newSeeds();
-  let fleet: Fleet;
   let first: Node;
 
-  before(
-    async () => {
-      fleet = await Fleet.open();
-      first = await fleet.start({ name: 'e2e-c1', ip: '10.99.0.61' });
-      await first.lay(initDocument(first.site, seeds));
-      await assertSucceeded(first, await first.provision());
-    },
-    { timeout: 30 * MINUTE },
-  );
-  after(async () => fleet?.close());
+  const fleet = Fleet.ofSuite(async () => {
+    first = await fleet.start({ name: 'e2e-c1', ip: '10.99.0.61' });
+    await provisionOnce(first, initDocument(first.site, seeds));
+  });
 
   test('joins with the certificate key and becomes a member of etcd', { timeout: 12 * MINUTE }, async () => {
     const second = await fleet.start({ name: 'e2e-c2', ip: '10.99.0.62' });
     await provisionTwice(second, controlPlaneDocument(second.site, seeds, first.machine.ip), seeds);
     assert.equal(await second.read(SENTINEL), 'success\n');
-    const kubectl = 'kubectl --kubeconfig /etc/kubernetes/admin.conf';
-    assert.match(await second.machine.shell(`${kubectl} get nodes -o name`), /node\/e2e-c1\nnode\/e2e-c2\n/);
-    const pods = await second.machine.shell(`${kubectl} -n kube-system get pods -l component=etcd -o name`);
+    assert.match(await second.machine.shell(`${KUBECTL} get nodes -o name`), /node\/e2e-c1\nnode\/e2e-c2\n/);
+    const pods = await second.machine.shell(`${KUBECTL} -n kube-system get pods -l component=etcd -o name`);
     assert.deepEqual(pods.trim().split('\n').sort(), ['pod/etcd-e2e-c1', 'pod/etcd-e2e-c2']);
     await fleet.remove(second);
   });
@@ -49,42 +39,27 @@ describe('a second control plane', { skip, timeout: 25 * MINUTE }, () => {
 
 describe('a copied disk of a control plane', { skip, timeout: 15 * MINUTE }, () => {
   const seeds = newSeeds();
-  let fleet: Fleet;
 
-  before(
-    async () => {
-      fleet = await Fleet.open();
-    },
-    { timeout: 30 * MINUTE },
-  );
-  after(async () => fleet?.close());
+  const fleet = Fleet.ofSuite();
 
   test('booted as another machine becomes a control plane of its own', { timeout: 10 * MINUTE }, async () => {
     const first = await fleet.start({ name: 'e2e-c3', ip: '10.99.0.63' });
-    await first.lay(initDocument(first.site, seeds));
-    await assertSucceeded(first, await first.provision());
+    await provisionOnce(first, initDocument(first.site, seeds));
     const clone = await fleet.clone(first, { name: 'e2e-c4', ip: '10.99.0.64' });
     await fleet.remove(first);
     const run = await provisionTwice(clone, initDocument(clone.site, seeds), seeds);
     assert.equal(run.status.attempt, 1);
-    const nodes = await clone.machine.shell('kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes -o name');
+    const nodes = await clone.machine.shell(`${KUBECTL} get nodes -o name`);
     assert.equal(nodes, 'node/e2e-c4\n', "the other machine's cluster is gone");
   });
 
   test('a leftover Node of the same name does not count as success', { timeout: 8 * MINUTE }, async () => {
     const first = await fleet.start({ name: 'e2e-c5', ip: '10.99.0.65' });
-    await first.lay(initDocument(first.site, seeds));
-    await assertSucceeded(first, await first.provision());
+    await provisionOnce(first, initDocument(first.site, seeds));
     // A Node of that name, of a machine that is no more. A kubelet would make it its own within seconds, so that the
     // API server is made to refuse what kubelets report: it asks a webhook that is not there.
-    const kubectl = 'kubectl --kubeconfig /etc/kubernetes/admin.conf';
-    const create = (object: object) => first.machine.shell(`${kubectl} create -f -`, { input: JSON.stringify(object) });
-    const nodeInfo = { machineID: 'f'.repeat(32), bootID: 'ffffffff-ffff-4fff-8fff-ffffffffffff', ...OTHER_NODE_INFO };
-    // with what a kubelet of 1.20 takes for granted in a Node, and panics where it is not there
-    const amounts = { cpu: '1', memory: '1Gi', 'hugepages-2Mi': '0' };
-    const status = { nodeInfo, capacity: amounts, allocatable: amounts };
-    const labels = { 'kubernetes.io/hostname': 'e2e-w9' };
-    await create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'e2e-w9', labels }, status });
+    const create = (object: object) => first.machine.shell(`${KUBECTL} create -f -`, { input: JSON.stringify(object) });
+    await create(nodeOfGoneMachine('e2e-w9'));
     await create({
       apiVersion: 'admissionregistration.k8s.io/v1',
       kind: 'ValidatingWebhookConfiguration',
@@ -108,13 +83,13 @@ describe('a copied disk of a control plane', { skip, timeout: 15 * MINUTE }, () 
     await assertFailed(worker, run, 12, 'readiness', 'NodeIdentityMismatch');
     assert.match(JSON.stringify(run.status.failure), /e2e-w9/);
 
-    await first.machine.shell(`${kubectl} delete validatingwebhookconfiguration e2e`);
+    await first.machine.shell(`${KUBECTL} delete validatingwebhookconfiguration e2e`);
     await worker.lay(document);
     const again = await worker.provision();
     await assertSucceeded(worker, again);
     assert.equal(again.changes.includes('kubeadm/join'), false, 'what was done is not done again');
     const machineId = (await worker.read('/etc/machine-id'))?.trim();
-    const told = await first.machine.shell(`${kubectl} get node e2e-w9 -o jsonpath={.status.nodeInfo.machineID}`);
+    const told = await first.machine.shell(`${KUBECTL} get node e2e-w9 -o jsonpath={.status.nodeInfo.machineID}`);
     assert.equal(told, machineId, 'the Node is this machine now');
     await assertNoLeaks(worker, seeds, { run, again });
   });

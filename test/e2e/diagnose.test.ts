@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { initDocument, merge, newSeeds } from '../support/documents.ts';
 import { Fleet, LAB, type Node } from '../support/lab.ts';
 import { findLeaks } from '../support/leaks.ts';
@@ -9,25 +9,19 @@ const MINUTE = 60_000;
 
 describe('before, during and after a failure', { skip: needs(...LAB), timeout: 12 * MINUTE }, () => {
   const seeds = newSeeds();
-  let fleet: Fleet;
   let node: Node;
 
-  before(
-    async () => {
-      fleet = await Fleet.open();
-      node = await fleet.start({ name: 'e2e-g1', ip: '10.99.0.33' });
-      await node.lay(
-        merge(initDocument(node.site, seeds), {
-          kubernetes: {
-            controlPlane: { etcd: { local: { args: [{ name: 'no-such-flag', value: '1' }] } } },
-            timeouts: { controlPlane: '25s' },
-          },
-        }),
-      );
-    },
-    { timeout: 30 * MINUTE },
-  );
-  after(async () => fleet?.close());
+  const fleet = Fleet.ofSuite(async () => {
+    node = await fleet.start({ name: 'e2e-g1', ip: '10.99.0.33' });
+    await node.lay(
+      merge(initDocument(node.site, seeds), {
+        kubernetes: {
+          controlPlane: { etcd: { local: { args: [{ name: 'no-such-flag', value: '1' }] } } },
+          timeouts: { controlPlane: '25s' },
+        },
+      }),
+    );
+  });
 
   const machineadm = (...args: string[]) => node.machine.exec(['/usr/local/bin/machineadm', ...args]);
 

@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { GATEWAY } from '../../scripts/lab/host-changes.ts';
 import { type DocumentTree, initDocument, merge, newSeeds } from '../support/documents.ts';
 import { type KmsPlugin, startKmsPlugin } from '../support/kms-plugin.ts';
-import { assertSucceeded, Fleet, LAB, type Node } from '../support/lab.ts';
+import { assertSucceeded, Fleet, KUBECTL, LAB, type Node } from '../support/lab.ts';
 import { RELEASE } from '../support/lab-release.ts';
 import { needs } from '../support/needs.ts';
 import { readEtcd } from '../support/read-etcd.ts';
 import { provisionTwice } from '../support/twice.ts';
 
 const MINUTE = 60_000;
-const KUBECTL = 'kubectl --kubeconfig /etc/kubernetes/admin.conf';
 const SOCKET = '/run/kms/kms.sock';
 /** The protocol v2 is on by default from 1.29 on. */
 const withKms = RELEASE.minor < 29 ? 'needs MACHINEADM_LAB_KUBERNETES=v1.29 or newer' : false;
@@ -21,32 +20,24 @@ describe('encryption at rest by a KMS plug-in', {
 }, () => {
   const seeds = newSeeds();
   let plugin: KmsPlugin;
-  let fleet: Fleet;
   let node: Node;
   let document: DocumentTree;
 
-  before(
-    async () => {
-      fleet = await Fleet.open();
-      node = await fleet.start({ name: 'e2e-kms1', ip: '10.99.0.78' });
-      plugin = await startKmsPlugin(GATEWAY);
-      document = merge(initDocument(node.site, seeds), {
-        kubernetes: {
-          controlPlane: {
-            apiServer: {
-              encryptionAtRest: {
-                providers: [{ kms: { name: 'lab', endpoint: `unix://${SOCKET}` } }, { identity: {} }],
-              },
+  after(async () => await plugin?.[Symbol.asyncDispose]());
+  const fleet = Fleet.ofSuite(async () => {
+    node = await fleet.start({ name: 'e2e-kms1', ip: '10.99.0.78' });
+    plugin = await startKmsPlugin(GATEWAY);
+    document = merge(initDocument(node.site, seeds), {
+      kubernetes: {
+        controlPlane: {
+          apiServer: {
+            encryptionAtRest: {
+              providers: [{ kms: { name: 'lab', endpoint: `unix://${SOCKET}` } }, { identity: {} }],
             },
           },
         },
-      });
-    },
-    { timeout: 30 * MINUTE },
-  );
-  after(async () => {
-    await plugin?.[Symbol.asyncDispose]();
-    await fleet?.close();
+      },
+    });
   });
 
   test('what etcd stores can be read with its key alone', { timeout: 15 * MINUTE }, async () => {

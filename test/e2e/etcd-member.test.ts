@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { controlPlaneDocument, initDocument, newSeeds } from '../support/documents.ts';
 import { membersSeenBy } from '../support/etcd-members.ts';
-import { AGENT, assertSucceeded, Fleet, JOURNAL, LAB, type Node, told } from '../support/lab.ts';
+import { AGENT, assertSucceeded, Fleet, JOURNAL, LAB, type Node, provisionOnce, told } from '../support/lab.ts';
 import { needs } from '../support/needs.ts';
 import { assertNoLeaks } from '../support/twice.ts';
 
@@ -17,19 +17,12 @@ async function members(first: Node): Promise<readonly string[]> {
 
 describe('a control plane whose join was killed after etcd admitted it', { skip, timeout: 25 * MINUTE }, () => {
   const seeds = newSeeds();
-  let fleet: Fleet;
   let first: Node;
 
-  before(
-    async () => {
-      fleet = await Fleet.open();
-      first = await fleet.start({ name: 'e2e-m1', ip: '10.99.0.71' });
-      await first.lay(initDocument(first.site, seeds));
-      await assertSucceeded(first, await first.provision());
-    },
-    { timeout: 30 * MINUTE },
-  );
-  after(async () => fleet?.close());
+  const fleet = Fleet.ofSuite(async () => {
+    first = await fleet.start({ name: 'e2e-m1', ip: '10.99.0.71' });
+    await provisionOnce(first, initDocument(first.site, seeds));
+  });
 
   test('is removed from etcd by the next run, and joins', { timeout: 15 * MINUTE }, async () => {
     const second = await fleet.start({ name: 'e2e-m2', ip: '10.99.0.72' });

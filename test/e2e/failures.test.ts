@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { attempts, hostDocument, initDocument, merge, newSeeds } from '../support/documents.ts';
 import {
   ALL_CASES,
@@ -23,15 +23,8 @@ describe('a failure reports its cause', {
   concurrency: 2,
 }, () => {
   const seeds = newSeeds();
-  let fleet: Fleet;
 
-  before(
-    async () => {
-      fleet = await Fleet.open();
-    },
-    { timeout: 30 * MINUTE },
-  );
-  after(async () => fleet?.close());
+  const fleet = Fleet.ofSuite();
 
   // kubeadm 1.20 waits more than a minute for such a kubelet (cmd/kubeadm/app/util/apiclient/wait.go) and in the run
   // after another one for the API server, before it resets without it: the other cases go on meanwhile.

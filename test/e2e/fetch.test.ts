@@ -4,7 +4,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { type DownloadDigests, renderDownloadScript } from '@machineadm/user-data/download-script.ts';
@@ -14,43 +14,35 @@ import { GATEWAY } from '../../scripts/lab/host-changes.ts';
 import { makeRelease } from '../../scripts/release.ts';
 import { buildInfo } from '../../src/cli/build-info.ts';
 import { parseManifest } from '../../src/trust/manifest.ts';
-import { Fleet, LAB, type Node } from '../support/lab.ts';
+import { noCloudSeed } from '../support/cloud-init-machine.ts';
+import { Fleet, LAB, type Node, progress } from '../support/lab.ts';
 import { needs } from '../support/needs.ts';
 import { flipped, newKey } from '../support/release.ts';
 
 const MINUTE = 60_000;
 const ROOT = resolve(import.meta.dirname, '../..');
-const SEED = '/var/lib/cloud/seed/nocloud';
 const SCRIPT = '/var/lib/machineadm-download.sh';
 const PROGRAM = '/usr/local/bin/machineadm';
 const skip = needs(...LAB, 'MACHINEADM_E2E=all');
 
-const progress = (line: string) => console.error(line);
-
 describe('a machine without machineadm in its image', { skip, timeout: 30 * MINUTE }, () => {
-  let fleet: Fleet;
   let scratch = '';
   let release = '';
   let digests: DownloadDigests;
   const { version } = buildInfo();
 
-  before(
-    async () => {
-      fleet = await Fleet.open();
-      scratch = mkdtempSync(join(tmpdir(), 'machineadm-fetch-e2e-'));
-      const from = join(scratch, 'built');
-      mkdirSync(from);
-      copyFileSync(join(ROOT, 'dist/machineadm'), join(from, 'machineadm-linux-amd64'));
-      const wish = { version, commit: 'e2e', createdAt: new Date(), minimumVersion: version, revokedKeys: [] };
-      release = await makeRelease({ ...wish, from, to: join(scratch, 'release') }, newKey());
-      const [gzip, xz] = parseManifest(readFileSync(join(release, 'manifest.json'))).artefacts;
-      assert.ok(gzip !== undefined && xz !== undefined);
-      digests = { gzip: gzip.sha256, xz: xz.sha256, program: gzip.program.sha256 };
-    },
-    { timeout: 30 * MINUTE },
-  );
-  after(async () => {
-    await fleet?.close();
+  const fleet = Fleet.ofSuite(async () => {
+    scratch = mkdtempSync(join(tmpdir(), 'machineadm-fetch-e2e-'));
+    const from = join(scratch, 'built');
+    mkdirSync(from);
+    copyFileSync(join(ROOT, 'dist/machineadm'), join(from, 'machineadm-linux-amd64'));
+    const wish = { version, commit: 'e2e', createdAt: new Date(), minimumVersion: version, revokedKeys: [] };
+    release = await makeRelease({ ...wish, from, to: join(scratch, 'release') }, newKey());
+    const [gzip, xz] = parseManifest(readFileSync(join(release, 'manifest.json'))).artefacts;
+    assert.ok(gzip !== undefined && xz !== undefined);
+    digests = { gzip: gzip.sha256, xz: xz.sha256, program: gzip.program.sha256 };
+  });
+  after(() => {
     if (scratch !== '') rmSync(scratch, { recursive: true });
   });
 
@@ -107,7 +99,7 @@ describe('a machine without machineadm in its image', { skip, timeout: 30 * MINU
       runcmd: [[SCRIPT, 'provision', '-d', '/etc/machineadm/bootstrap.yaml']],
     })}`;
     const cloudInit = await buildLayer('cloud-init', progress);
-    const files = { [`${SEED}/user-data`]: data, [`${SEED}/meta-data`]: `instance-id: iid-${name}\n` };
+    const files = noCloudSeed(data, name);
     const [node, mirrors] = await Promise.all([
       fleet.startBare({ name, ip, lower: [cloudInit], files }),
       openMirrors(),

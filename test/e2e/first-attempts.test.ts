@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { attempts, type DocumentTree, initDocument, merge, newSeeds } from '../support/documents.ts';
 import { exists, processes, signalWhen } from '../support/interrupt.ts';
 import { assertSucceeded, Fleet, LAB, type Node, told } from '../support/lab.ts';
@@ -17,14 +17,7 @@ describe('data from before the first attempt of a real kubeadm', { skip, timeout
     '/var/lib/etcd/backup.db': 'a snapshot to restore from\n',
     '/etc/kubernetes/pki/vault/token': 'of other software\n',
   };
-  let fleet: Fleet;
-  before(
-    async () => {
-      fleet = await Fleet.open();
-    },
-    { timeout: 30 * MINUTE },
-  );
-  after(async () => fleet?.close());
+  const fleet = Fleet.ofSuite();
 
   /** Content, owner, mode, inode and time of each. */
   const fingerprints = async (node: Node): Promise<string> =>

@@ -2,21 +2,18 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { join, resolve } from 'node:path';
+import { after, describe, test } from 'node:test';
 import { parse, stringify } from 'yaml';
 import { buildLab, buildLayer } from '../../scripts/lab/artefacts.ts';
-import { AGENT, Fleet, LAB, type Node } from '../support/lab.ts';
+import { CLOUD_INIT_LOG, layAgent, noCloudSeed } from '../support/cloud-init-machine.ts';
+import { Fleet, LAB, type Node, progress } from '../support/lab.ts';
 import { needs } from '../support/needs.ts';
 
 const MINUTE = 60_000;
 const ROOT = resolve(import.meta.dirname, '../..');
 const PACKAGING = join(ROOT, 'packaging');
-const SEED = '/var/lib/cloud/seed/nocloud';
-const CLOUD_INIT_LOG = '/var/log/cloud-init-output.log';
 const skip = needs(...LAB, 'MACHINEADM_E2E=all');
-
-const progress = (line: string) => console.error(line);
 
 interface UserData {
   readonly write_files: readonly [{ readonly content: string }];
@@ -41,16 +38,13 @@ function withEarlyHook(...commands: readonly string[]): (document: string) => st
 const REBOOTS_ONCE = withEarlyHook('if [ ! -e /var/lib/rebooted ]; then touch /var/lib/rebooted; sync; reboot -ff; fi');
 
 describe('the first boot of a machine', { skip, timeout: 30 * MINUTE }, () => {
-  let fleet: Fleet;
   let agentLayer = '';
   let scratch = '';
 
   /** A layer over the machine image, as an image builder makes it: the binary, and a unit that is enabled. */
   function imageLayer(name: string, unit?: string): string {
     const layer = join(scratch, name);
-    const binary = join(layer, AGENT);
-    mkdirSync(dirname(binary), { recursive: true });
-    copyFileSync(join(ROOT, 'dist/machineadm'), binary);
+    layAgent(layer);
     if (unit === undefined) return layer;
     const units = join(layer, 'etc/systemd/system');
     mkdirSync(join(units, 'multi-user.target.wants'), { recursive: true });
@@ -61,7 +55,7 @@ describe('the first boot of a machine', { skip, timeout: 30 * MINUTE }, () => {
 
   async function bootWithCloudInit(name: string, ip: string, data: string, layer = agentLayer): Promise<Node> {
     const cloudInit = await buildLayer('cloud-init', progress);
-    const files = { [`${SEED}/user-data`]: data, [`${SEED}/meta-data`]: `instance-id: iid-${name}\n` };
+    const files = noCloudSeed(data, name);
     return await fleet.start({ name, ip, lower: [layer, cloudInit], files });
   }
 
@@ -71,16 +65,11 @@ describe('the first boot of a machine', { skip, timeout: 30 * MINUTE }, () => {
     return /^status: (\w+)$/m.exec(stdout)?.[1];
   }
 
-  before(
-    async () => {
-      fleet = await Fleet.open();
-      scratch = mkdtempSync(join(tmpdir(), 'machineadm-first-boot-'));
-      agentLayer = imageLayer('resume', 'machineadm-resume.service');
-    },
-    { timeout: 30 * MINUTE },
-  );
-  after(async () => {
-    await fleet?.close();
+  const fleet = Fleet.ofSuite(async () => {
+    scratch = mkdtempSync(join(tmpdir(), 'machineadm-first-boot-'));
+    agentLayer = imageLayer('resume', 'machineadm-resume.service');
+  });
+  after(() => {
     if (scratch !== '') rmSync(scratch, { recursive: true });
   });
 

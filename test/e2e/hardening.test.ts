@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { HardeningReport } from '../../src/commands/audit/hardening.ts';
 import type { AuditedControl } from '../../src/features/hardening/audit.ts';
 import { type DocumentTree, initDocument, merge, newSeeds, workerDocument } from '../support/documents.ts';
 import { type Breakage, breakages, WORKER_BREAKAGES } from '../support/hardening-breakages.ts';
-import { assertSucceeded, DOCUMENT, Fleet, LAB, type Node } from '../support/lab.ts';
+import { assertSucceeded, DOCUMENT, Fleet, LAB, type Node, provisionOnce } from '../support/lab.ts';
 import { RELEASE } from '../support/lab-release.ts';
 import { needs } from '../support/needs.ts';
 import { provisionTwice } from '../support/twice.ts';
@@ -80,19 +80,13 @@ function ids({ controls }: HardeningReport, state: AuditedControl['state']): rea
 
 describe('cis-level-1 on nodes of kubeadm', { skip, timeout: 60 * MINUTE }, () => {
   const seeds = newSeeds();
-  let fleet: Fleet;
   let controlPlane: Node;
   let worker: Node;
 
-  before(
-    async () => {
-      fleet = await Fleet.open();
-      controlPlane = await fleet.start({ name: 'e2e-h1', ip: '10.99.0.91' });
-      worker = await fleet.start({ name: 'e2e-h2', ip: '10.99.0.92' });
-    },
-    { timeout: 30 * MINUTE },
-  );
-  after(async () => fleet?.close());
+  const fleet = Fleet.ofSuite(async () => {
+    controlPlane = await fleet.start({ name: 'e2e-h1', ip: '10.99.0.91' });
+    worker = await fleet.start({ name: 'e2e-h2', ip: '10.99.0.92' });
+  });
 
   test('a machine that is no node is not audited', async () => {
     const run = await controlPlane.agent(['audit', '--profile', 'cis-level-1', '-o', 'json']);
@@ -147,8 +141,7 @@ describe('cis-level-1 on nodes of kubeadm', { skip, timeout: 60 * MINUTE }, () =
 
   test('without the profile, the same audit fails the defaults of kubeadm', { timeout: 12 * MINUTE }, async () => {
     const node = await fleet.start({ name: 'e2e-h3', ip: '10.99.0.93' });
-    await node.lay(initDocument(node.site, seeds));
-    await assertSucceeded(node, await node.provision());
+    await provisionOnce(node, initDocument(node.site, seeds));
     const report = await audit(node, ['--profile', 'cis-level-1']);
     assert.equal(report.exceptionsOf, 'nobody');
     assert.deepEqual(

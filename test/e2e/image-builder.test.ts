@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { buildLayer } from '../../scripts/lab/artefacts.ts';
-import { Fleet, LAB, type Node, told } from '../support/lab.ts';
+import { Fleet, LAB, type Node, progress, told } from '../support/lab.ts';
 import { needs } from '../support/needs.ts';
 
 const MINUTE = 60_000;
@@ -30,24 +30,16 @@ rm -f /var/lib/systemd/random-seed
 
 describe("image-builder's Ansible", { skip, timeout: 30 * MINUTE }, () => {
   const checkout = mkdtempSync(join(tmpdir(), 'machineadm-image-builder-e2e-'));
-  let fleet: Fleet;
   let node: Node;
 
-  before(
-    async () => {
-      fleet = await Fleet.open();
-      const ansible = await buildLayer('ansible-core', (line) => console.error(line));
-      cpSync(resolve(ROOT, 'packaging'), join(checkout, 'root/checkout/packaging'), { recursive: true });
-      node = await fleet.startBare({ name: 'e2e-ansible', ip: '10.99.0.78', lower: [checkout, ansible] });
-      await node.machine.copyIn(resolve(ROOT, 'dist/machineadm'), '/root/machineadm');
-      await node.machine.write('/root/base.yaml', BASE);
-    },
-    { timeout: 20 * MINUTE },
-  );
-  after(async () => {
-    await fleet?.close();
-    rmSync(checkout, { recursive: true });
+  const fleet = Fleet.ofSuite(async () => {
+    const ansible = await buildLayer('ansible-core', progress);
+    cpSync(resolve(ROOT, 'packaging'), join(checkout, 'root/checkout/packaging'), { recursive: true });
+    node = await fleet.startBare({ name: 'e2e-ansible', ip: '10.99.0.78', lower: [checkout, ansible] });
+    await node.machine.copyIn(resolve(ROOT, 'dist/machineadm'), '/root/machineadm');
+    await node.machine.write('/root/base.yaml', BASE);
   });
+  after(() => rmSync(checkout, { recursive: true }));
 
   /** Runs the playbook on the machine itself; gives Ansible's recap of it. */
   async function play(binary = '/root/machineadm'): Promise<Readonly<Record<string, number>>> {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { GATEWAY } from '../../scripts/lab/host-changes.ts';
 import { initDocument, merge, newSeeds } from '../support/documents.ts';
 import { type ImageRegistry, startRegistry } from '../support/image-registry.ts';
@@ -27,20 +27,12 @@ describe('credentials for images by a provider of the kubelet', {
 }, () => {
   const seeds = newSeeds();
   let registry: ImageRegistry;
-  let fleet: Fleet;
   let node: Node;
 
-  before(
-    async () => {
-      fleet = await Fleet.open();
-      node = await fleet.start({ name: 'e2e-ic1', ip: '10.99.0.79' });
-      registry = await startRegistry({ address: GATEWAY, credentials: `puller:${seeds.certificateKey}` });
-    },
-    { timeout: 30 * MINUTE },
-  );
-  after(async () => {
-    await registry?.[Symbol.asyncDispose]();
-    await fleet?.close();
+  after(async () => await registry?.[Symbol.asyncDispose]());
+  const fleet = Fleet.ofSuite(async () => {
+    node = await fleet.start({ name: 'e2e-ic1', ip: '10.99.0.79' });
+    registry = await startRegistry({ address: GATEWAY, credentials: `puller:${seeds.certificateKey}` });
   });
 
   test('the kubelet pulls an image that nobody else may pull', { timeout: 15 * MINUTE }, async () => {

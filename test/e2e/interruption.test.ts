@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { HOOK_TRACE, hostDocument, initDocument, merge, newSeeds } from '../support/documents.ts';
 import {
   assertContainerdIsCurrent,
@@ -31,15 +31,8 @@ describe('a run that is killed at any moment is completed by the next', {
   const notOfCore = needs('MACHINEADM_E2E=all');
   const signalSites = { TERM: { name: 'e2e-k6', ip: '10.99.0.56' }, INT: { name: 'e2e-k7', ip: '10.99.0.57' } };
   const recordsSite = (index: number) => ({ name: `e2e-k${3 + index}`, ip: `10.99.0.${53 + index}` });
-  let fleet: Fleet;
 
-  before(
-    async () => {
-      fleet = await Fleet.open();
-    },
-    { timeout: 30 * MINUTE },
-  );
-  after(async () => fleet?.close());
+  const fleet = Fleet.ofSuite();
 
   /** Runs a case on a machine of its own: each starts from nothing. */
   async function onFreshMachine(site: typeof hostSite, work: (node: Node) => Promise<void>): Promise<void> {

@@ -7,7 +7,7 @@ import { machineCgroups } from '../../scripts/lab/cgroups.ts';
 import { cloneMachine, destroyMachines, listMachines, startMachine } from '../../scripts/lab/fleet.ts';
 import type { Machine } from '../../scripts/lab/machine.ts';
 import { isRunning, run } from '../../scripts/lab/process.ts';
-import { LAB, takeLab } from '../support/lab.ts';
+import { LAB, progress, takeLab } from '../support/lab.ts';
 import { needs } from '../support/needs.ts';
 
 const MINUTE = 60_000;
@@ -26,7 +26,7 @@ describe('a lab machine', { skip: needs(...LAB), timeout: 5 * MINUTE }, () => {
         ip: '10.99.0.71',
         temporary: true,
         files: { '/etc/e2e/given': 'at first boot\n', '/etc/e2e/token.secret': 'hidden' },
-        progress: (line) => console.error(line),
+        progress,
       });
       machines.push(machine);
     },

@@ -12,13 +12,13 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { nativeTarget } from '../../scripts/build/runtime.ts';
 import { buildLab, buildLayer, buildSuiteImage } from '../../scripts/lab/artefacts.ts';
 import { packageInto } from '../../scripts/package.ts';
 import { type BakedLayer, bake } from '../support/bake.ts';
 import { FIRST_BOOT_IN_LAB } from '../support/first-boot-in-lab.ts';
-import { Fleet, LAB, type Node, told } from '../support/lab.ts';
+import { Fleet, LAB, type Node, progress, told } from '../support/lab.ts';
 import { needs } from '../support/needs.ts';
 
 const MINUTE = 60_000;
@@ -26,7 +26,6 @@ const ROOT = resolve(import.meta.dirname, '../..');
 const UNITS = join(ROOT, 'packaging/systemd');
 const ENABLEABLE = readdirSync(UNITS).filter((name) => readFileSync(join(UNITS, name), 'utf8').includes('[Install]'));
 const RESUME = 'machineadm-resume.service';
-const progress = (line: string): void => console.error(line);
 
 /** A hook of every boot makes a run write and enable a unit of its own. */
 const DOCUMENT = `apiVersion: machineadm.dev/v1alpha1
@@ -117,11 +116,9 @@ describe('a package from the bake of an image to its removal', {
   timeout: 40 * MINUTE,
 }, () => {
   const shared = mkdtempSync(join(tmpdir(), 'machineadm-package-life-'));
-  let fleet: Fleet;
 
-  before(
+  const fleet = Fleet.ofSuite(
     async () => {
-      fleet = await Fleet.open('host');
       for (const version of ['1', '2']) {
         const dist = join(shared, version);
         mkdirSync(dist);
@@ -151,12 +148,9 @@ describe('a package from the bake of an image to its removal', {
         join(shared, 'base.spec'),
       ]);
     },
-    { timeout: 30 * MINUTE },
+    { kind: 'host' },
   );
-  after(async () => {
-    await fleet?.close();
-    rmSync(shared, { recursive: true, force: true });
-  });
+  after(() => rmSync(shared, { recursive: true, force: true }));
 
   for (const system of systems) {
     test(`works on ${system.name}`, { timeout: 15 * MINUTE }, async (context) => {

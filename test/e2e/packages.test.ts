@@ -3,14 +3,14 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunStatus } from '@machineadm/status/status.ts';
 import { billOfMaterialsFile, nativeTarget } from '../../scripts/build/runtime.ts';
 import { packageInto } from '../../scripts/package.ts';
 import { buildInfo } from '../../src/cli/build-info.ts';
 import { initDocument, merge, newSeeds, toYaml } from '../support/documents.ts';
-import { Fleet, LAB, type Node, SENTINEL } from '../support/lab.ts';
+import { Fleet, KUBECTL, LAB, type Node, SENTINEL } from '../support/lab.ts';
 import { archiveOf } from '../support/lab-release.ts';
 import { needs } from '../support/needs.ts';
 
@@ -33,26 +33,18 @@ images:
 describe('the deb of the real binary', { skip, timeout: 40 * MINUTE }, () => {
   const { version } = buildInfo();
   const directory = mkdtempSync(join(tmpdir(), 'machineadm-deb-e2e-'));
-  let fleet: Fleet;
   let node: Node;
   let deb = '';
 
-  before(
-    async () => {
-      fleet = await Fleet.open();
-      const built = ['machineadm', nativeTarget().file, 'LICENSES.txt', billOfMaterialsFile(nativeTarget())];
-      for (const name of built) symlinkSync(join(ROOT, 'dist', name), join(directory, name));
-      const options = { root: ROOT, targets: [nativeTarget()], version, epoch: 1_700_000_000, level: 0 };
-      [deb = ''] = await packageInto(directory, options);
-      node = await fleet.startBare({ name: 'e2e-deb', ip: '10.99.0.77' });
-      await node.machine.copyIn(deb, '/root/machineadm.deb');
-    },
-    { timeout: 30 * MINUTE },
-  );
-  after(async () => {
-    await fleet?.close();
-    rmSync(directory, { recursive: true });
+  const fleet = Fleet.ofSuite(async () => {
+    const built = ['machineadm', nativeTarget().file, 'LICENSES.txt', billOfMaterialsFile(nativeTarget())];
+    for (const name of built) symlinkSync(join(ROOT, 'dist', name), join(directory, name));
+    const options = { root: ROOT, targets: [nativeTarget()], version, epoch: 1_700_000_000, level: 0 };
+    [deb = ''] = await packageInto(directory, options);
+    node = await fleet.startBare({ name: 'e2e-deb', ip: '10.99.0.77' });
+    await node.machine.copyIn(deb, '/root/machineadm.deb');
   });
+  after(() => rmSync(directory, { recursive: true }));
 
   const shell = async (script: string): Promise<string> => (await node.machine.shell(script)).trim();
   const property = (unit: string, name: string) => shell(`systemctl show ${unit} --property=${name} --value`);
@@ -177,7 +169,7 @@ describe('the deb of the real binary', { skip, timeout: 40 * MINUTE }, () => {
     );
     assert.equal((await node.machine.exec(['test', '-e', AGENT])).status, 1);
     assert.notEqual(await node.read('/var/lib/machineadm/journal'), undefined);
-    await shell('kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes');
+    await shell(`${KUBECTL} get nodes`);
   });
 
   test('keeps its sentinel over a reboot without the package, and no unit fails', { timeout: 5 * MINUTE }, async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { parse } from 'yaml';
 import { type DocumentTree, initDocument, merge, newSeeds, workerDocument } from '../support/documents.ts';
 import { assertSucceeded, Fleet, LAB, type Node, SENTINEL, told } from '../support/lab.ts';
@@ -36,17 +36,11 @@ function baseDocument(): DocumentTree {
 describe('an image', { skip, timeout: 30 * MINUTE }, () => {
   const seeds = newSeeds();
   const site = (name: string, last: number) => ({ name, ip: `10.99.0.${last}` });
-  let fleet: Fleet;
   let builder: Node;
 
-  before(
-    async () => {
-      fleet = await Fleet.open();
-      builder = await fleet.start(site('e2e-bk1', 81));
-    },
-    { timeout: 30 * MINUTE },
-  );
-  after(async () => fleet?.close());
+  const fleet = Fleet.ofSuite(async () => {
+    builder = await fleet.start(site('e2e-bk1', 81));
+  });
 
   test('is not baked from a document with a secret, and nothing is changed', { timeout: 2 * MINUTE }, async () => {
     const files = [{ path: '/etc/e2e/token', content: `token = ${seeds.token}\n` }];
@@ -120,9 +114,7 @@ describe('an image', { skip, timeout: 30 * MINUTE }, () => {
       await assertSucceeded(node, again);
       assert.deepEqual(again.changes, []);
     }
-    const nodes = await controlPlane.machine.shell(
-      'kubectl --kubeconfig /etc/kubernetes/admin.conf get nodes -o jsonpath="{.items[*].metadata.name}"',
-    );
+    const nodes = await controlPlane.kubectl('get nodes -o jsonpath="{.items[*].metadata.name}"');
     assert.equal(nodes, 'e2e-bk2 e2e-bk3');
     const ids = [];
     for (const node of [controlPlane, worker]) ids.push(await node.read('/etc/machine-id'));

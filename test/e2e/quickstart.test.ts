@@ -7,7 +7,7 @@ import { listMachines } from '../../scripts/lab/fleet.ts';
 import { type Finished, run } from '../../scripts/lab/process.ts';
 import { officialRelease } from '../../scripts/lab/releases/official.ts';
 import { debianContainerd } from '../support/debian-containerd.ts';
-import { LAB, takeLab } from '../support/lab.ts';
+import { LAB, progress, takeLab } from '../support/lab.ts';
 import { needs } from '../support/needs.ts';
 import { partsOfDockerArchive, startMirror } from '../support/release-mirror.ts';
 
@@ -76,8 +76,8 @@ describe('the quick start', { skip: needs(...LAB), timeout: 60 * MINUTE }, () =>
   }, async (t) => {
     const containerd = debianContainerd('trixie');
     if ('unavailable' in containerd) return t.skip(containerd.unavailable);
-    const lab = await buildLab((line) => console.error(line));
-    const addons = await buildAddons(lab, (line) => console.error(line));
+    const lab = await buildLab(progress);
+    const addons = await buildAddons(lab, progress);
     const files = (directory: string, names = readdirSync(directory)) =>
       Object.fromEntries(names.map((name) => [name, readFileSync(join(directory, name))]));
     const archive = (name: string): string => {

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parse } from 'yaml';
 import { attempts, type DocumentTree, initDocument, merge, newSeeds, workerDocument } from '../support/documents.ts';
-import { assertFailed, assertSucceeded, Fleet, LAB, type Node, told } from '../support/lab.ts';
+import { assertFailed, assertSucceeded, Fleet, LAB, type Node, provisionOnce, told } from '../support/lab.ts';
 import { needs } from '../support/needs.ts';
 import { assertNoLeaks } from '../support/twice.ts';
 
@@ -21,20 +21,17 @@ const skip = needs(...LAB, 'MACHINEADM_E2E=all');
 
 describe('a machine reports the result of its bootstrap to the cluster', { skip, timeout: 20 * MINUTE }, () => {
   const seeds = newSeeds();
-  let fleet: Fleet;
   /** The management cluster, and the one that is joined: one cluster in two roles. */
   let management: Node;
   let worker: Node;
   /** What the script of packaging/ made: sinks, and the token. */
   let minted: { secrets: { reportToken: { value: string } }; reporting: { sinks: object[] } };
 
-  before(
+  const fleet = Fleet.ofSuite(
     async () => {
-      fleet = await Fleet.open();
       management = await fleet.start({ name: 'e2e-k1', ip: '10.99.0.83' });
       worker = await fleet.start({ name: 'e2e-k2', ip: '10.99.0.84' });
-      await management.lay(initDocument(management.site, seeds));
-      await assertSucceeded(management, await management.provision());
+      await provisionOnce(management, initDocument(management.site, seeds));
       const directory = '/root/management-cluster';
       for (const name of ['machine-report.yaml', 'mint-report-credential.sh']) {
         await management.machine.copyIn(join(PACKAGING, 'management-cluster', name), `${directory}/${name}`);
@@ -43,9 +40,8 @@ describe('a machine reports the result of its bootstrap to the cluster', { skip,
       const script = `KUBECONFIG=/etc/kubernetes/admin.conf ${directory}/mint-report-credential.sh`;
       minted = parse(await management.machine.shell(`${script} --namespace clusters --machine e2e-k2 --without-owner`));
     },
-    { timeout: 35 * MINUTE },
+    { timeoutMs: 35 * MINUTE },
   );
-  after(async () => fleet?.close());
 
   const kubectl = async (...args: string[]): Promise<string> => {
     const command = ['kubectl', '--kubeconfig', '/etc/kubernetes/admin.conf', ...args];

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { initDocument, merge, newSeeds } from '../support/documents.ts';
 import { processes } from '../support/interrupt.ts';
-import { assertSucceeded, Fleet, JOURNAL, LAB, SENTINEL, told } from '../support/lab.ts';
+import { assertSucceeded, Fleet, JOURNAL, LAB, provisionOnce, SENTINEL, told } from '../support/lab.ts';
 import { needs } from '../support/needs.ts';
 
 const MINUTE = 60_000;
@@ -21,15 +21,8 @@ find /etc /usr/local -xdev -type f ! -name '*-' -exec sha256sum {} + | sort -k2
 
 describe('machineadm reset', { skip, timeout: 25 * MINUTE }, () => {
   const seeds = newSeeds();
-  let fleet: Fleet;
 
-  before(
-    async () => {
-      fleet = await Fleet.open();
-    },
-    { timeout: 30 * MINUTE },
-  );
-  after(async () => fleet?.close());
+  const fleet = Fleet.ofSuite();
 
   test('removes a control plane and nothing of others, and the control plane can be created again', {
     timeout: 15 * MINUTE,
@@ -41,8 +34,7 @@ describe('machineadm reset', { skip, timeout: 25 * MINUTE }, () => {
     const files = [{ path: '/etc/e2e-appended', content: 'ours\n', append: true }];
     const document = initDocument(node.site, seeds);
     const host = document.host as { readonly files: readonly unknown[] };
-    await node.lay(merge(document, { host: { files: [...host.files, ...files] } }));
-    await assertSucceeded(node, await node.provision());
+    await provisionOnce(node, merge(document, { host: { files: [...host.files, ...files] } }));
 
     const refused = await node.agent(['reset']);
     assert.equal(refused.exitCode, 2, 'nobody is there to be asked');

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { FaultBench } from '../support/faults/bench.ts';
 import type { FaultRole } from '../support/faults/sabotage.ts';
 import {
@@ -26,18 +26,12 @@ for (const role of ['init', 'worker'] satisfies readonly FaultRole[]) {
     timeout: 60 * MINUTE,
   }, () => {
     const results: TimedResult[] = [];
-    let fleet: Fleet;
     let bench: FaultBench;
-    before(
-      async () => {
-        fleet = await Fleet.open();
-        bench = await FaultBench.open(fleet, role, 1);
-      },
-      { timeout: 30 * MINUTE },
-    );
-    after(async () => {
+    after(() => {
       if (WRITES) recordTimes(results);
-      await fleet?.close();
+    });
+    const fleet = Fleet.ofSuite(async () => {
+      bench = await FaultBench.open(fleet, role, 1);
     });
 
     for (const fault of faults)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { join, resolve } from 'node:path';
+import { after, describe, test } from 'node:test';
 import { parseAllDocuments, stringify } from 'yaml';
 import { buildCluster, buildLayer, type ClusterArtefacts } from '../../scripts/lab/artefacts.ts';
 import { machineSource, SOURCES } from '../../scripts/quickstart/documents.ts';
@@ -20,15 +20,15 @@ import {
   userDataOf,
   type WithConditions,
 } from '../support/capi-machines.ts';
+import { assertCloudInitDone, layNodeImage, noCloudSeed } from '../support/cloud-init-machine.ts';
 import { type NodeSite, newSeeds } from '../support/documents.ts';
 import { apiServerAt, type KubeApiServer } from '../support/kube-apiserver.ts';
-import { AGENT, Fleet, LAB, type Node, SENTINEL, told } from '../support/lab.ts';
+import { Fleet, LAB, type Node, progress, SENTINEL, told } from '../support/lab.ts';
 import { needs } from '../support/needs.ts';
 import { until } from '../support/translator.ts';
 
 const MINUTE = 60_000;
 const ROOT = resolve(import.meta.dirname, '../..');
-const SEED = '/var/lib/cloud/seed/nocloud';
 const VERSION = 'v1.20.2';
 const SYSTEM = 'machineadm-system';
 const MANAGEMENT = { name: 'e2e-tr1', ip: '10.99.0.141', role: 'control-plane', podSubnet: '10.244.0.0/24' } as const;
@@ -76,8 +76,6 @@ function manifests(componentsText: string): string {
   return JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [...items, secret] });
 }
 
-const progress = (line: string) => console.error(line);
-
 /**
  * The whole path of docs/cluster-api.md: the translator's image and its manifests in a cluster, with its Deployment, Service
  * and webhook. The cluster that manages is also the one that is joined.
@@ -87,7 +85,6 @@ describe('a machine of Cluster API, by the bootstrap translator', {
   timeout: 40 * MINUTE,
 }, () => {
   const { token } = newSeeds();
-  let fleet: Fleet;
   let artefacts: ClusterArtefacts;
   let management: Node;
   let server: KubeApiServer;
@@ -102,19 +99,17 @@ describe('a machine of Cluster API, by the bootstrap translator', {
     return run.stdout;
   };
 
-  before(
+  const fleet = Fleet.ofSuite(
     async () => {
-      fleet = await Fleet.open();
       scratch = mkdtempSync(join(tmpdir(), 'machineadm-translator-e2e-'));
       artefacts = await buildCluster('debian', progress);
       [built] = await Promise.all([buildTranslator(ROOT, join(scratch, 'dist'), false), provisionManagement()]);
       server = await apiServer();
       await installClusterApi(server, 'v1beta2', NAMESPACE);
     },
-    { timeout: 35 * MINUTE },
+    { timeoutMs: 35 * MINUTE },
   );
-  after(async () => {
-    await fleet?.close();
+  after(() => {
     if (scratch !== '') rmSync(scratch, { recursive: true });
   });
 
@@ -148,22 +143,14 @@ describe('a machine of Cluster API, by the bootstrap translator', {
     const stored = await server.ask('GET', `/api/v1/namespaces/${NAMESPACE}/secrets/${site.name}`);
     const userData = userDataOf(stored as Parameters<typeof userDataOf>[0]);
     const image = join(scratch, 'image');
-    mkdirSync(join(image, dirname(AGENT)), { recursive: true });
-    copyFileSync(join(ROOT, 'dist/machineadm'), join(image, AGENT));
-    // image-builder bakes this into every image (images/capi/ansible/roles/node/tasks/main.yml), the provider never says it.
-    mkdirSync(join(image, 'etc/sysctl.d'), { recursive: true });
-    writeFileSync(join(image, 'etc/sysctl.d/99-sysctl-kubernetes.conf'), 'net.ipv4.ip_forward = 1\n');
+    layNodeImage(image);
     const node = await fleet.start({
       ...site,
       lower: [image, await buildLayer('cloud-init', progress)],
-      files: {
-        [`${SEED}/user-data`]: userData,
-        [`${SEED}/meta-data`]: stringify({ 'instance-id': `iid-${site.name}`, 'local-hostname': site.name }),
-      },
+      files: noCloudSeed(userData, site.name, site.name),
       withoutAgent: true,
     });
-    const waited = await node.machine.exec(['cloud-init', 'status', '--wait', '--long'], { timeoutMs: 12 * MINUTE });
-    assert.match(waited.stdout, /^status: done$/m, await node.read('/var/log/cloud-init-output.log'));
+    await assertCloudInitDone(node, 12 * MINUTE);
     return node;
   }
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { buildLab } from '../../scripts/lab/artefacts.ts';
 import { debianContainerd } from '../support/debian-containerd.ts';
 import { type DocumentTree, initDocument, merge, newSeeds } from '../support/documents.ts';
-import { assertSucceeded, Fleet, LAB, type Node, told } from '../support/lab.ts';
+import { assertSucceeded, Fleet, LAB, type Node, progress, provisionOnce, told } from '../support/lab.ts';
 import { RELEASE } from '../support/lab-release.ts';
 import { needs } from '../support/needs.ts';
 import { killUpgrade, networked, planUpgrade, upgrade } from '../support/upgrades.ts';
@@ -25,29 +25,22 @@ describe(`containerd ${PAIR.from} of a node becomes ${PAIR.to}`, {
   timeout: 40 * MINUTE,
 }, () => {
   const seeds = newSeeds();
-  let fleet: Fleet;
   let node: Node;
   let first: string;
 
-  before(
-    async () => {
-      fleet = await Fleet.open();
-      await buildLab((line) => console.error(line));
-      assert.ok('root' in NEW);
-      const lower = OLD !== undefined && 'root' in OLD ? [OLD.root] : [];
-      node = await fleet.start({ name: 'e2e-ctd5', ip: '10.99.0.95', lower });
-      await node.machine.shell(`mkdir -p ${NEXT} /opt/broken`);
-      for (const name of PROGRAMS) {
-        await node.machine.copyIn(join(NEW.root, 'usr/bin', name), `${NEXT}/${name}`);
-        await node.machine.shell(`cp ${NEXT}/${name} /opt/broken/`);
-      }
-      first = await programs();
-      await node.lay(document());
-      await assertSucceeded(node, await node.provision());
-    },
-    { timeout: 20 * MINUTE },
-  );
-  after(async () => fleet?.close());
+  const fleet = Fleet.ofSuite(async () => {
+    await buildLab(progress);
+    assert.ok('root' in NEW);
+    const lower = OLD !== undefined && 'root' in OLD ? [OLD.root] : [];
+    node = await fleet.start({ name: 'e2e-ctd5', ip: '10.99.0.95', lower });
+    await node.machine.shell(`mkdir -p ${NEXT} /opt/broken`);
+    for (const name of PROGRAMS) {
+      await node.machine.copyIn(join(NEW.root, 'usr/bin', name), `${NEXT}/${name}`);
+      await node.machine.shell(`cp ${NEXT}/${name} /opt/broken/`);
+    }
+    first = await programs();
+    await provisionOnce(node, document());
+  });
 
   const document = (containerd: object = {}, from?: string): DocumentTree => {
     const tree = networked(initDocument(node.site, seeds), 0);
@@ -159,11 +152,8 @@ exit 3
     assert.match(await version(), new RegExp(`^v?${PAIR.to.replaceAll('.', '\\.')}`));
     assert.equal(await format(), String(PAIR.formats[1]));
     assert.equal(await tasks(), before, 'the same processes with the same starts');
-    const kubectl = 'kubectl --kubeconfig /etc/kubernetes/admin.conf';
-    const ready = await node.machine.shell(
-      `${kubectl} get node -o jsonpath='{.items[0].status.conditions[?(@.type=="Ready")].status}'`,
-    );
-    assert.equal(ready.trim(), 'True');
+    const ready = await node.kubectl(`get node -o jsonpath='{.items[0].status.conditions[?(@.type=="Ready")].status}'`);
+    assert.equal(ready, 'True');
     assert.equal((await node.read('/var/lib/machineadm/upgrade/containerd.json')) ?? '', '');
     const again = await upgrade(node);
     await assertSucceeded(node, again);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { ADDON_ARCHIVES, buildAddons, buildLab, buildLayer, buildNextRelease } from '../../scripts/lab/artefacts.ts';
 import { until } from '../../scripts/lab/process.ts';
 import type { Downtime } from '../support/api-prober.ts';
@@ -12,7 +12,7 @@ import {
   type NodeSite,
   newSeeds,
 } from '../support/documents.ts';
-import { assertSucceeded, DOCUMENT, Fleet, LAB, type Node, told } from '../support/lab.ts';
+import { DOCUMENT, Fleet, KUBECTL, LAB, type Node, progress, provisionOnce, told } from '../support/lab.ts';
 import { needs } from '../support/needs.ts';
 import { type ObservedCluster, observeCluster } from '../support/observed-cluster.ts';
 import {
@@ -49,48 +49,40 @@ describe('an upgrade of three control planes behind a load balancer', {
   timeout: 60 * MINUTE,
 }, () => {
   const seeds = newSeeds();
-  let fleet: Fleet;
   const nodes: Node[] = [];
   let uids: string;
   let members: string;
   let cluster: ObservedCluster;
   const laps: Record<string, Readonly<Record<'readyz' | 'write', Downtime>>> = {};
 
-  before(
+  after(async () => await cluster?.[Symbol.asyncDispose]());
+  const fleet = Fleet.ofSuite(
     async () => {
-      fleet = await Fleet.open();
-      const progress = (line: string) => console.error(line);
       const lab = await buildLab(progress);
       const next = await buildNextRelease(lab, { version: NEXT, etcd: NEXT_ETCD }, progress);
       const lower = [next, await buildAddons(lab, progress)];
       const balancer = await fleet.start({ ...BALANCER, lower: [await buildLayer('haproxy', progress, lab.root)] });
-      await balancer.lay(balancerDocument(BALANCER, SITES));
-      await assertSucceeded(balancer, await balancer.provision());
+      await provisionOnce(balancer, balancerDocument(BALANCER, SITES));
       for (const [index, site] of SITES.entries()) {
         const node = await fleet.start({ ...site, lower });
         nodes.push(node);
-        await node.lay(documentOf(index));
-        await assertSucceeded(node, await node.provision());
+        await provisionOnce(node, documentOf(index));
         await installPrograms(node);
       }
       const [first] = nodes;
       assert.ok(first);
       await until('all nodes are Ready', 5 * MINUTE, async () => {
         const ready = "jsonpath={.items[*].status.conditions[?(@.type=='Ready')].status}";
-        return (await kubectl(first, `get nodes -o "${ready}"`)) === 'True True True';
+        return (await first.kubectl(`get nodes -o "${ready}"`)) === 'True True True';
       });
-      await kubectl(first, 'create configmap probe --from-literal=count=0');
+      await first.kubectl('create configmap probe --from-literal=count=0');
       uids = await uidsOf(first);
       cluster = await observeCluster(first, BALANCER.ip, SITES);
       members = await cluster.members();
       assert.equal(members.split(' ').length, 3);
     },
-    { timeout: 40 * MINUTE },
+    { timeoutMs: 40 * MINUTE },
   );
-  after(async () => {
-    await cluster?.[Symbol.asyncDispose]();
-    await fleet?.close();
-  });
 
   function documentOf(index: number): DocumentTree {
     const site = SITES[index];
@@ -123,8 +115,8 @@ describe('an upgrade of three control planes behind a load balancer', {
     laps[node.site.name] = cluster.lap();
     console.error(`downtime of the API, ${node.site.name}: ${JSON.stringify(laps[node.site.name])}`);
     assert.equal(await podsOf(node), before, 'pods of other nodes were not disturbed');
-    await kubectl(node, 'delete pods -l app=undisturbed --grace-period=1');
-    assert.equal(await kubectl(node, `get node ${node.site.name} -o jsonpath={.status.nodeInfo.kubeletVersion}`), NEXT);
+    await node.kubectl('delete pods -l app=undisturbed --grace-period=1');
+    assert.equal(await node.kubectl(`get node ${node.site.name} -o jsonpath={.status.nodeInfo.kubeletVersion}`), NEXT);
     assert.equal(await uidsOf(node), uids, 'they are the same Nodes');
     assert.equal(await cluster.members(), members, 'etcd has the members that it had');
     assert.match(await etcdImage(node), new RegExp(`etcd:${NEXT_ETCD}$`));
@@ -203,11 +195,11 @@ describe('an upgrade of three control planes behind a load balancer', {
       assert.deepEqual([again.status.outcome, again.changes], ['Succeeded', []], told(again));
       assert.deepEqual(await each.plan(), [], 'the document is that of the node now');
       assert.match(
-        await kubectl(each, `--server https://${each.site.ip}:6443 get --raw /version`),
+        await each.kubectl(`--server https://${each.site.ip}:6443 get --raw /version`),
         /"gitVersion": "v1\.20\.3"/,
       );
     }
-    assert.equal(await kubectl(node, 'get nodes -o jsonpath={.items[*].spec.unschedulable}'), '');
+    assert.equal(await node.kubectl('get nodes -o jsonpath={.items[*].spec.unschedulable}'), '');
     assert.equal(await leaseHolder(node), undefined);
   });
 
@@ -266,7 +258,7 @@ describe('an upgrade of three control planes behind a load balancer', {
     const { acknowledged } = cluster;
     assert.ok(acknowledged > 100, `${acknowledged} writes`);
     const { node } = control(0);
-    assert.ok(Number(await kubectl(node, 'get configmap probe -o jsonpath={.data.count}')) >= acknowledged);
+    assert.ok(Number(await node.kubectl('get configmap probe -o jsonpath={.data.count}')) >= acknowledged);
     assert.deepEqual(Object.keys(laps).sort(), SITES.map(({ name }) => name).sort());
     for (const [name, of] of Object.entries(laps)) {
       for (const [what, { longest }] of Object.entries(of))
@@ -275,14 +267,8 @@ describe('an upgrade of three control planes behind a load balancer', {
   });
 });
 
-async function kubectl(node: Node, args: string, input?: string): Promise<string> {
-  const command = `kubectl --kubeconfig /etc/kubernetes/admin.conf ${args}`;
-  return (await node.machine.shell(command, input === undefined ? {} : { input })).trim();
-}
-
 async function uidsOf(node: Node): Promise<string> {
-  return await kubectl(
-    node,
+  return await node.kubectl(
     'get nodes --sort-by=.metadata.name -o "jsonpath={range .items[*]}{.metadata.name}={.metadata.uid} {end}"',
   );
 }
@@ -290,11 +276,7 @@ async function uidsOf(node: Node): Promise<string> {
 /** Who holds the Lease; undefined: nobody, or the API does not answer now. */
 async function leaseHolder(node: Node): Promise<string | undefined> {
   const args = '--request-timeout=5s -n kube-system get lease machineadm-upgrade -o jsonpath={.spec.holderIdentity}';
-  const { status, stdout } = await node.machine.exec([
-    'sh',
-    '-c',
-    `kubectl --kubeconfig /etc/kubernetes/admin.conf ${args}`,
-  ]);
+  const { status, stdout } = await node.machine.exec(['sh', '-c', `${KUBECTL} ${args}`]);
   return status === 0 && stdout !== '' ? stdout : undefined;
 }
 
@@ -304,7 +286,7 @@ async function commandOfEtcd(node: Node): Promise<string> {
 }
 
 async function etcdImage(node: Node): Promise<string> {
-  return await kubectl(node, `-n kube-system get pod etcd-${node.site.name} -o jsonpath={.spec.containers[0].image}`);
+  return await node.kubectl(`-n kube-system get pod etcd-${node.site.name} -o jsonpath={.spec.containers[0].image}`);
 }
 
 /** A pod on a node that nothing else creates, so that an eviction or a restart shows. */
@@ -321,15 +303,14 @@ async function createPod(node: Node): Promise<void> {
       containers: [{ name: 'sleep', image: BUSYBOX, imagePullPolicy: 'Never', command: ['sleep', '86400'] }],
     },
   };
-  await kubectl(node, 'create -f -', JSON.stringify(pod));
-  await kubectl(node, `wait --for=condition=Ready pod/${name} --timeout=3m`);
+  await node.kubectl('create -f -', { input: JSON.stringify(pod) });
+  await node.kubectl(`wait --for=condition=Ready pod/${name} --timeout=3m`);
 }
 
 /** Where these pods run, which ones they are, and whether they were restarted. */
 async function podsOf(node: Node): Promise<string> {
   const of = '{.spec.nodeName} {.metadata.uid} {.status.phase} {.status.containerStatuses[0].restartCount}';
-  return await kubectl(
-    node,
+  return await node.kubectl(
     `get pods -l app=undisturbed --sort-by=.metadata.name -o "jsonpath={range .items[*]}${of},{end}"`,
   );
 }

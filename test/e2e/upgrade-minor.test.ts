@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { buildAddons, buildLab, buildNextRelease } from '../../scripts/lab/artefacts.ts';
 import { type DocumentTree, initDocument, newSeeds, workerDocument } from '../support/documents.ts';
-import { assertSucceeded, Fleet, LAB, type Node, told } from '../support/lab.ts';
+import { Fleet, LAB, type Node, progress, provisionOnce, told } from '../support/lab.ts';
 import { needs } from '../support/needs.ts';
 import { assertNoLeaks } from '../support/twice.ts';
 import { installPrograms, networked, planUpgrade, UPGRADE, upgrade, upgradeDocument } from '../support/upgrades.ts';
@@ -17,33 +17,23 @@ describe('an upgrade to the next minor version', {
   timeout: 40 * MINUTE,
 }, () => {
   const seeds = newSeeds();
-  let fleet: Fleet;
   let controlPlane: Node;
   let worker: Node;
 
   const firstDocument = (): DocumentTree => networked(initDocument(controlPlane.site, seeds), 0);
   const secondDocument = (): DocumentTree => networked(workerDocument(worker.site, seeds, controlPlane.machine.ip), 1);
 
-  before(
-    async () => {
-      fleet = await Fleet.open();
-      const progress = (line: string) => console.error(line);
-      const lab = await buildLab(progress);
-      const lower = [await buildNextRelease(lab, { version: NEXT }, progress), await buildAddons(lab, progress)];
-      controlPlane = await fleet.start({ name: 'e2e-u7', ip: '10.99.0.87', lower });
-      worker = await fleet.start({ name: 'e2e-u8', ip: '10.99.0.88', lower });
-      await controlPlane.lay(firstDocument());
-      await assertSucceeded(controlPlane, await controlPlane.provision());
-      await worker.lay(secondDocument());
-      await assertSucceeded(worker, await worker.provision());
-      for (const node of [controlPlane, worker]) await installPrograms(node);
-    },
-    { timeout: 30 * MINUTE },
-  );
-  after(async () => fleet?.close());
+  const fleet = Fleet.ofSuite(async () => {
+    const lab = await buildLab(progress);
+    const lower = [await buildNextRelease(lab, { version: NEXT }, progress), await buildAddons(lab, progress)];
+    controlPlane = await fleet.start({ name: 'e2e-u7', ip: '10.99.0.87', lower });
+    worker = await fleet.start({ name: 'e2e-u8', ip: '10.99.0.88', lower });
+    await provisionOnce(controlPlane, firstDocument());
+    await provisionOnce(worker, secondDocument());
+    for (const node of [controlPlane, worker]) await installPrograms(node);
+  });
 
-  const kubectl = async (args: string): Promise<string> =>
-    (await controlPlane.machine.shell(`kubectl --kubeconfig /etc/kubernetes/admin.conf ${args}`)).trim();
+  const kubectl = (args: string): Promise<string> => controlPlane.kubectl(args);
   const nodeOf = (node: Node, path: string) => kubectl(`get node ${node.site.name} -o jsonpath='{${path}}'`);
 
   /** Asserts that the plan and the upgrade are refused, because Kubernetes does not support this order of versions. */

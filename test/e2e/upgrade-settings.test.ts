@@ -1,8 +1,18 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { buildLab } from '../../scripts/lab/artefacts.ts';
 import { type DocumentTree, initDocument, merge, newSeeds } from '../support/documents.ts';
-import { assertSucceeded, DOCUMENT, Fleet, LAB, type Node, type Run, told } from '../support/lab.ts';
+import {
+  assertSucceeded,
+  DOCUMENT,
+  Fleet,
+  LAB,
+  type Node,
+  progress,
+  provisionOnce,
+  type Run,
+  told,
+} from '../support/lab.ts';
 import { needs } from '../support/needs.ts';
 import { assertNoLeaks } from '../support/twice.ts';
 import { killUpgrade, networked, planUpgrade, upgrade } from '../support/upgrades.ts';
@@ -19,28 +29,20 @@ describe('a node whose version stays', {
   timeout: 30 * MINUTE,
 }, () => {
   const seeds = newSeeds();
-  let fleet: Fleet;
   let node: Node;
 
-  before(
-    async () => {
-      fleet = await Fleet.open();
-      const lab = await buildLab((line) => console.error(line));
-      assert.ok(lab !== undefined);
-      node = await fleet.start({ name: 'e2e-c1', ip: '10.99.0.91' });
-      await node.lay(networked(initDocument(node.site, seeds), 0));
-      await assertSucceeded(node, await node.provision());
-    },
-    { timeout: 20 * MINUTE },
-  );
-  after(async () => fleet?.close());
+  const fleet = Fleet.ofSuite(async () => {
+    const lab = await buildLab(progress);
+    assert.ok(lab !== undefined);
+    node = await fleet.start({ name: 'e2e-c1', ip: '10.99.0.91' });
+    await provisionOnce(node, networked(initDocument(node.site, seeds), 0));
+  });
 
   const renewing = (): DocumentTree =>
     merge(networked(initDocument(node.site, seeds), 0), {
       kubernetes: { controlPlane: { certificates: { renewBefore: '30d' } } },
     });
-  const kubectl = async (args: string): Promise<string> =>
-    (await node.machine.shell(`kubectl --kubeconfig /etc/kubernetes/admin.conf ${args}`)).trim();
+  const kubectl = (args: string): Promise<string> => node.kubectl(args);
   const fingerprintOf = (file: string) => node.machine.shell(`openssl x509 -noout -fingerprint -sha256 -in ${file}`);
   const served = (port: number, more = '') =>
     node.machine.shell(
@@ -246,26 +248,18 @@ describe('static pods of a control plane whose settings change', {
   timeout: 30 * MINUTE,
 }, () => {
   const seeds = newSeeds();
-  let fleet: Fleet;
   let node: Node;
 
-  before(
-    async () => {
-      fleet = await Fleet.open();
-      node = await fleet.start({ name: 'e2e-c2', ip: '10.99.0.92' });
-      await node.lay(asking({ scheduler: { args: [{ name: 'v', value: '2' }] } }));
-      await assertSucceeded(node, await node.provision());
-    },
-    { timeout: 20 * MINUTE },
-  );
-  after(async () => fleet?.close());
+  const fleet = Fleet.ofSuite(async () => {
+    node = await fleet.start({ name: 'e2e-c2', ip: '10.99.0.92' });
+    await provisionOnce(node, asking({ scheduler: { args: [{ name: 'v', value: '2' }] } }));
+  });
 
   const asking = (controlPlane: DocumentTree): DocumentTree =>
     merge(networked(initDocument(node.site, seeds), 0), {
       kubernetes: { controlPlane, timeouts: { controlPlane: '90s' } },
     });
-  const kubectl = async (args: string): Promise<string> =>
-    (await node.machine.shell(`kubectl --kubeconfig /etc/kubernetes/admin.conf ${args}`)).trim();
+  const kubectl = (args: string): Promise<string> => node.kubectl(args);
   const commandOf = async (pod: string) => {
     const pid = `$(pgrep -o -x ${pod.slice(0, 15)})`;
     return (await node.machine.shell(`tr "\\0" " " < /proc/${pid}/cmdline`)).trim();

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { buildAddons, buildLab, buildNextRelease } from '../../scripts/lab/artefacts.ts';
 import { until } from '../../scripts/lab/process.ts';
 import { type DocumentTree, initDocument, merge, newSeeds, workerDocument } from '../support/documents.ts';
-import { AGENT, assertSucceeded, DOCUMENT, Fleet, LAB, type Node, type Run, told } from '../support/lab.ts';
+import { AGENT, DOCUMENT, Fleet, LAB, type Node, progress, provisionOnce, type Run, told } from '../support/lab.ts';
 import { needs } from '../support/needs.ts';
 import { assertNoLeaks } from '../support/twice.ts';
 import {
@@ -21,26 +21,17 @@ const NEXT = 'v1.20.3';
 const SNAPSHOT = '/var/lib/machineadm/upgrade/etcd-snapshot.db';
 describe('an upgrade to another patch release', { skip: needs(...LAB), timeout: 30 * MINUTE }, () => {
   const seeds = newSeeds();
-  let fleet: Fleet;
   let controlPlane: Node;
   let worker: Node;
 
-  before(
-    async () => {
-      fleet = await Fleet.open();
-      const progress = (line: string) => console.error(line);
-      const lab = await buildLab(progress);
-      const lower = [await buildNextRelease(lab, { version: NEXT }, progress), await buildAddons(lab, progress)];
-      controlPlane = await fleet.start({ name: 'e2e-u1', ip: '10.99.0.81', lower });
-      worker = await fleet.start({ name: 'e2e-u2', ip: '10.99.0.82', lower });
-      await controlPlane.lay(networked(own(), 0));
-      await assertSucceeded(controlPlane, await controlPlane.provision());
-      await worker.lay(networked(workerDocument(worker.site, seeds, controlPlane.machine.ip), 1));
-      await assertSucceeded(worker, await worker.provision());
-    },
-    { timeout: 30 * MINUTE },
-  );
-  after(async () => fleet?.close());
+  const fleet = Fleet.ofSuite(async () => {
+    const lab = await buildLab(progress);
+    const lower = [await buildNextRelease(lab, { version: NEXT }, progress), await buildAddons(lab, progress)];
+    controlPlane = await fleet.start({ name: 'e2e-u1', ip: '10.99.0.81', lower });
+    worker = await fleet.start({ name: 'e2e-u2', ip: '10.99.0.82', lower });
+    await provisionOnce(controlPlane, networked(own(), 0));
+    await provisionOnce(worker, networked(workerDocument(worker.site, seeds, controlPlane.machine.ip), 1));
+  });
 
   /** kubeadm patches a static pod of it. */
   const own = (): DocumentTree => {
@@ -67,8 +58,7 @@ describe('an upgrade to another patch release', { skip: needs(...LAB), timeout: 
     return await run;
   }
 
-  const kubectl = async (args: string): Promise<string> =>
-    (await controlPlane.machine.shell(`kubectl --kubeconfig /etc/kubernetes/admin.conf ${args}`)).trim();
+  const kubectl = (args: string): Promise<string> => controlPlane.kubectl(args);
   const nodeOf = (node: Node, path: string) => kubectl(`get node ${node.site.name} -o jsonpath='{${path}}'`);
   const etcdMember = () =>
     controlPlane.machine.shell(

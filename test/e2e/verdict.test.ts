@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { initDocument, merge, newSeeds } from '../support/documents.ts';
 import { assertSucceeded, Fleet, LAB, type Node, type Provisioned } from '../support/lab.ts';
 import { needs } from '../support/needs.ts';
@@ -16,20 +16,14 @@ interface Told {
 
 describe('all commands agree on the cause', { skip: needs(...LAB), timeout: 20 * MINUTE }, () => {
   const seeds = newSeeds();
-  let fleet: Fleet;
   let node: Node;
 
-  before(
-    async () => {
-      fleet = await Fleet.open();
-      node = await fleet.start({ name: 'e2e-v1', ip: '10.99.0.59' });
-      await node.lay(
-        merge(initDocument(node.site, seeds), { kubernetes: { ready: { require: 'NodeRegistered', timeout: '30s' } } }),
-      );
-    },
-    { timeout: 30 * MINUTE },
-  );
-  after(async () => fleet?.close());
+  const fleet = Fleet.ofSuite(async () => {
+    node = await fleet.start({ name: 'e2e-v1', ip: '10.99.0.59' });
+    await node.lay(
+      merge(initDocument(node.site, seeds), { kubernetes: { ready: { require: 'NodeRegistered', timeout: '30s' } } }),
+    );
+  });
 
   const shell = (command: string) => node.machine.shell(command);
 

@@ -1,18 +1,8 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawnSync } from 'node:child_process';
-import {
-  chmodSync,
-  copyFileSync,
-  existsSync,
-  globSync,
-  mkdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { dirname, join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
@@ -31,6 +21,7 @@ import { type CanaryInput, CanaryInputs, mistyped } from '../support/canary-inpu
 import { ENCODINGS } from '../support/encodings.ts';
 import { startServer, type TestServer } from '../support/http-servers.ts';
 import { startJournald } from '../support/journald.ts';
+import { installStandIn, put } from '../support/kubeadm-stand-in.ts';
 import { inThrowAwayMachine, WRITTEN } from '../support/namespace.ts';
 import { needs } from '../support/needs.ts';
 import { fieldsForSecrets } from '../support/schema-fields.ts';
@@ -40,7 +31,6 @@ const DOCUMENT = '/tmp/canaries.yaml';
 const RECEIVED = '/tmp/received';
 const BUNDLE = '/tmp/canaries.tar.gz';
 const STAMP = '/tmp/canaries-began';
-const STAND_IN = resolve(import.meta.dirname, '../fixtures/kubeadm-stand-in/kubeadm');
 const HANGS = '/run/stand-in/hangs';
 
 const documents = new CanaryDocuments();
@@ -90,13 +80,11 @@ inThrowAwayMachine(import.meta.filename, () => {
     const healthz = createServer((_request, response) => response.end('ok'));
 
     before(async () => {
-      put('/usr/local/sbin/kubelet', '#!/bin/sh\necho Kubernetes v1.31.4\n', 0o755);
+      installStandIn('/usr/local/sbin/kubeadm-stand-in');
       // Whatever it gets it tells, in whatever form; then it does what kubeadm does.
       const told = '/run/kubeadm/* /run/kubeadm/*/* /etc/kubernetes/pki/* /etc/kubernetes/pki/*/* /etc/kubernetes/*.*';
       const kubeadm = `case $1 in init|join) set -- "$@"; tell() { ${TELL_ALL}; }; tell ${told}; env | base64 -w0; echo;; esac`;
       put('/usr/local/sbin/kubeadm', `#!/bin/sh\n${kubeadm}\nexec /usr/local/sbin/kubeadm-stand-in "$@"\n`, 0o755);
-      copyFileSync(STAND_IN, '/usr/local/sbin/kubeadm-stand-in');
-      chmodSync('/usr/local/sbin/kubeadm-stand-in', 0o755);
       const order = `cat >/tmp/order; echo "$*"; env | base64 -w0; set -- /tmp/order /run/kubeadm/* /etc/kubernetes/*.*; ${TELL_ALL}`;
       const end = `[ ! -e /run/stand-in/fail ] || { read -r _ how </run/stand-in/fail; [ "$how" != hang ] || { touch ${HANGS}; sleep 300; }; exit 3; }`;
       put('/usr/local/sbin/bootstrap', `#!/bin/sh\n${order}\n${end}\n`, 0o755);
@@ -415,12 +403,6 @@ inThrowAwayMachine(import.meta.filename, () => {
     }
   });
 });
-
-function put(path: string, content: string, mode = 0o644): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
-  writeFileSync(path, content);
-  chmodSync(path, mode);
-}
 
 /** Writes the stamp, and waits for the next tick of the clock of file times: what is written from now on is newer than it. */
 function begin(): void {

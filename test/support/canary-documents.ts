@@ -765,7 +765,7 @@ function podManifest(value: string): string {
 }
 
 /** Fields that hold any text and are shown as they are: what names things, says who may do what, or is told to people. */
-export const PUBLIC_FIELDS: readonly string[] = [
+const PUBLIC_FIELDS: readonly string[] = [
   'requires.agentVersion',
   'requires.features[]',
   'metadata.name',

@@ -33,6 +33,17 @@ export function goldenUserData(name: string, kind: string): string {
   return readFileSync(join(FIXTURES, 'golden', `${name}.${kind}.user-data`), 'utf8');
 }
 
+/** The data Secret of a machine of the first example. */
+export function dataSecret(): string {
+  const [{ name }] = EXAMPLES;
+  return stringify({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'prod-a-0', namespace: 'clusters', labels: { 'cluster.x-k8s.io/cluster-name': 'prod-a' } },
+    data: { format: btoa('cloud-config'), value: btoa(goldenUserData(name, 'init')) },
+  });
+}
+
 /** What the example is converted with: itself, its Cluster, its MachineDeployment, and the cluster's CA Secrets. */
 export function withRelatedObjects({ name, cluster }: Example): { name: string; text: string }[] {
   const all = parseAllDocuments(readFileSync(join(FIXTURES, 'clusters.yaml'), 'utf8')).map((one) => one.toJS());
@@ -79,7 +90,7 @@ export function converting(inputs: readonly (string | object)[], options: Conver
 }
 
 /** A value for each variable that says which one it is, and fits where a name is wanted. */
-export function variableValue(source: VariableSource): string {
+function variableValue(source: VariableSource): string {
   if (source.kind === 'instanceData') return source.path.toLowerCase().replace(/[^a-z0-9]+/g, '-');
   if (source.kind === 'envFile') return source.key.toLowerCase().replace(/[^a-z0-9]+/g, '-');
   assert.fail(`a variable of the kind ${source.kind}`);

@@ -10,7 +10,7 @@ import type { Upgrade } from '../../src/step/upgrade-order.ts';
 import { startHealthz } from './api-server.ts';
 import { containerdModel } from './containerd-model.ts';
 import { facts } from './facts.ts';
-import { hostModel } from './host-model.ts';
+import { fileModel, hostModel } from './host-model.ts';
 import { kubernetesModel } from './kubernetes-model.ts';
 import { type MemoryHost, memoryHost } from './memory-host.ts';
 import { upgradeCluster } from './upgrade-cluster.ts';
@@ -53,10 +53,7 @@ interface Wish {
 }
 
 export function fileAt(path: string): FileModel {
-  return {
-    ...{ path, mode: 0o755, user: 'root', group: 'root', append: false, directoryMode: 0o755 },
-    content: { kind: 'inline', bytes: Buffer.from('x') },
-  } as FileModel;
+  return fileModel(path, 'x', { mode: 0o755 });
 }
 
 export function model(different: Parameters<typeof containerdModel>[0] = {}, kubelet = 'v1.35.2'): Model {

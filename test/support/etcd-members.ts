@@ -1,3 +1,4 @@
+import type { MembershipEvidence } from '../../src/kubernetes/etcd-ownership.ts';
 import type { Node } from './lab.ts';
 
 /** A member of etcd as another one lists it. */
@@ -9,6 +10,19 @@ export interface Member {
   readonly peerURLs: readonly string[];
   readonly clientURLs?: readonly string[];
 }
+
+/** What a machine knows of its member of etcd before it tried to join. */
+export const NOTHING_KNOWN: MembershipEvidence = {
+  founded: false,
+  announced: false,
+  mayHaveAnnounced: false,
+  joined: false,
+  nameConflict: false,
+  peerUrl: undefined,
+  memberId: undefined,
+  heldBefore: undefined,
+  dataId: undefined,
+};
 
 const PKI = '/etc/kubernetes/pki/etcd';
 

@@ -26,6 +26,16 @@ export interface EventWish {
   readonly bootstrapped?: boolean;
 }
 
+/** By what the message of a concluded event, which says that it failed, can be filtered. */
+export const attributesOf = ({ id }: ReportEvent) => ({
+  id,
+  type: 'concluded',
+  machine: 'prod-a-md-0',
+  cluster: 'prod-a',
+  outcome: 'Failed',
+  reason: 'SwapEnabled',
+});
+
 /** The last event of a run of its own, with steps, conditions and a timeline. */
 export function concludedEvent(wish: EventWish = {}): ReportEvent {
   runs += 1;

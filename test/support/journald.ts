@@ -2,7 +2,7 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-export const JOURNALD = '/usr/lib/systemd/systemd-journald';
+const JOURNALD = '/usr/lib/systemd/systemd-journald';
 
 /** A journald of the throw-away machine (`inThrowAwayMachine`), in memory; undefined where there is none to start. */
 export async function startJournald(): Promise<ChildProcess | undefined> {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join, resolve } from 'node:path';
+import { after, before } from 'node:test';
 import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import type { Outcome, RunStatus } from '@machineadm/status/status.ts';
 import { LAB_DIRECTORY } from '../../scripts/lab/artefacts.ts';
@@ -16,6 +17,12 @@ export const DOCUMENT = '/root/document.yaml';
 export const AGENT = '/usr/local/bin/machineadm';
 export const SENTINEL = '/run/cluster-api/bootstrap-success.complete';
 export const JOURNAL = '/var/lib/machineadm/journal';
+
+/** Shows what the lab does while it builds. */
+export const progress = (line: string): void => console.error(line);
+
+/** kubectl on a control plane, in a shell. */
+export const KUBECTL = 'kubectl --kubeconfig /etc/kubernetes/admin.conf';
 
 /** True where every case is asked for (`npm run test:all`), not only the core set. */
 export const ALL_CASES = process.env.MACHINEADM_E2E === 'all';
@@ -38,14 +45,36 @@ export async function takeLab(kind: LabKind): Promise<() => Promise<void>> {
  */
 export class Fleet {
   readonly #machines: Machine[] = [];
-  readonly #release: () => Promise<void>;
+  #release = async (): Promise<void> => undefined;
 
-  private constructor(release: () => Promise<void>) {
-    this.#release = release;
-  }
+  private constructor() {}
 
   /** Takes the lab, and builds the binary where its sources changed. */
   static async open(kind: LabKind = 'nodes'): Promise<Fleet> {
+    const fleet = new Fleet();
+    await fleet.#open(kind);
+    return fleet;
+  }
+
+  /**
+   * The fleet of the `describe` whose body calls this: opened before its tests, and closed after them. `setUp` follows the
+   * opening. The default timeout is for a lab that another session has.
+   */
+  static ofSuite(
+    setUp: () => Promise<void> = async () => undefined,
+    { kind = 'nodes', timeoutMs = 30 * 60_000 }: { readonly kind?: LabKind; readonly timeoutMs?: number } = {},
+  ): Fleet {
+    const fleet = new Fleet();
+    const open = async (): Promise<void> => {
+      await fleet.#open(kind);
+      await setUp();
+    };
+    before(open, { timeout: timeoutMs });
+    after(async () => await fleet.close());
+    return fleet;
+  }
+
+  async #open(kind: LabKind): Promise<void> {
     const release = await takeLab(kind);
     const { status, stdout, stderr } = spawnSync(process.execPath, ['scripts/build.ts'], {
       cwd: ROOT,
@@ -55,7 +84,7 @@ export class Fleet {
       await release();
       throw new Error(`npm run build failed:\n${stdout}${stderr}`);
     }
-    return new Fleet(release);
+    this.#release = release;
   }
 
   /** A new machine with the agent in it and nothing else done. */
@@ -81,7 +110,7 @@ export class Fleet {
       lower,
       init,
       temporary: true,
-      progress: (line) => console.error(line),
+      progress,
     });
     this.#machines.push(machine);
     return machine;
@@ -205,6 +234,11 @@ export class Node {
     return parseStatus(run).status;
   }
 
+  /** What kubectl prints on this control plane, without blanks around it. */
+  async kubectl(args: string, options: Parameters<Machine['shell']>[1] = {}): Promise<string> {
+    return (await this.machine.shell(`${KUBECTL} ${args}`, options)).trim();
+  }
+
   /** The main processes of containerd and the kubelet. */
   async daemons(): Promise<Readonly<Record<'containerd' | 'kubelet', DaemonProcess>>> {
     return { containerd: await this.#daemon('containerd'), kubelet: await this.#daemon('kubelet') };
@@ -254,6 +288,14 @@ export async function assertSucceeded(node: Node, run: Provisioned): Promise<voi
   assert.equal(run.status.failure, undefined);
   assert.equal(run.status.conditions.find((c) => c.type === 'machineadm.dev/BootstrapSucceeded')?.status, 'True');
   assert.deepEqual(ofRun(await node.status()), run.status, 'the status file says what the run printed');
+}
+
+/** Provisions a machine with a document, once, and asserts that it succeeded. */
+export async function provisionOnce(node: Node, document: DocumentTree | string): Promise<Provisioned> {
+  await node.lay(document);
+  const run = await node.provision();
+  await assertSucceeded(node, run);
+  return run;
 }
 
 /** Asserts that a run failed in this step for this reason, with a remedy, and that the status file says so. */

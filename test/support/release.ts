@@ -4,8 +4,11 @@ import { join } from 'node:path';
 import { IMAGE_ARCHIVE, IMAGE_PROGRAM, imageArchive } from '../../scripts/image.ts';
 import { type ReleaseSigner, sigstoreBundle } from '../../scripts/release/signer.ts';
 import { makeRelease, type ReleaseOptions } from '../../scripts/release.ts';
-import { keyId } from '../../src/trust/keys.ts';
+import { keyId, parseKeys } from '../../src/trust/keys.ts';
 import { parseManifest, type ReleaseManifest } from '../../src/trust/manifest.ts';
+import type { TrustStore } from '../../src/trust/store.ts';
+import type { Identity } from './api-server.ts';
+import { startServer, type TestServer } from './http-servers.ts';
 
 export interface TestKey extends ReleaseSigner {
   /** SubjectPublicKeyInfo, base64 on one line. */
@@ -55,6 +58,18 @@ function described(publicKey: KeyObject): { readonly publicKey: string; readonly
 /** A stand-in for machineadm that says its version and what it was run with. */
 export function program(version: string, body = 'echo "ran $*"'): string {
   return `#!/bin/sh\nif [ "$1" = --version ]; then echo ${version}; exit; fi\n${body}\n`;
+}
+
+/** What a mirror answers in the place of a file. */
+export interface ServedFile {
+  readonly status?: number;
+  readonly headers?: Record<string, string>;
+  readonly body?: string | Buffer;
+}
+
+/** What trusts a key alone. */
+export function trustIn({ pem }: TestKey): TrustStore {
+  return { keys: parseKeys(pem, 'key.pem'), revoked: new Set(), minimumVersion: undefined, threshold: 1 };
 }
 
 export interface TestRelease {
@@ -141,6 +156,22 @@ export async function testRelease(
     manifest,
     files: new Map(readdirSync(made).map((name) => [name, readFileSync(join(made, name))])),
   };
+}
+
+/** Files of a release that are compressed. */
+export const isArchive = (file: string): boolean => /\.(gz|xz)$/.test(file);
+
+/** A server of a release, or of what `change` makes of it; `undefined` leaves a file as it is. With an identity it speaks TLS. */
+export function serveRelease(
+  { manifest: { version }, files }: TestRelease,
+  change: (file: string) => ServedFile | undefined = () => undefined,
+  identity?: Identity,
+): Promise<TestServer> {
+  return startServer(({ url = '' }) => {
+    if (!url.startsWith(`/${version}/`)) return { status: 404 };
+    const file = url.slice(version.length + 2);
+    return change(file) ?? { body: files.get(file) ?? '', status: files.has(file) ? 200 : 404 };
+  }, identity);
 }
 
 /** One bit of a file turned over. */

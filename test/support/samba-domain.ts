@@ -23,6 +23,20 @@ export const BASE = 'DC=corp,DC=example,DC=test';
 export const NODES = `OU=Nodes,${BASE}`;
 export const ACCOUNTS = ['administrator', 'joiner', 'plain', 'disabled', 'expired'] as const;
 
+/** By account. */
+export type Passwords = Readonly<Record<(typeof ACCOUNTS)[number], string>>;
+
+export function newPasswords(): Passwords {
+  const password = () => `Aa1-${randomBytes(15).toString('hex')}`;
+  return {
+    administrator: password(),
+    joiner: password(),
+    plain: password(),
+    disabled: password(),
+    expired: password(),
+  };
+}
+
 /** A root file system with Samba and adcli, made once and kept in the cache; or why it cannot be had. */
 export function sambaRoot(): { readonly root: string } | { readonly unavailable: string } {
   const cache = join(homedir(), '.cache', 'machineadm', 'test-samba');
@@ -39,7 +53,7 @@ export function sambaRoot(): { readonly root: string } | { readonly unavailable:
  * To be used below `inNamespaces`: when that ends, all of it does.
  */
 export class Domain implements AsyncDisposable {
-  readonly passwords: Readonly<Record<(typeof ACCOUNTS)[number], string>>;
+  readonly passwords: Passwords;
   readonly #root: string;
   readonly #samba: ChildProcess;
   readonly #machines = new Map<string, DomainMachine>();
@@ -54,14 +68,7 @@ export class Domain implements AsyncDisposable {
   static async start(root: string): Promise<Domain> {
     mkdirSync(SHARED, { mode: 0o755 });
     await bundle(join(REPOSITORY, 'src/main.ts'), PROGRAM, { commit: 'test' });
-    const password = (): string => `Aa1-${randomBytes(15).toString('hex')}`;
-    const passwords = {
-      administrator: password(),
-      joiner: password(),
-      plain: password(),
-      disabled: password(),
-      expired: password(),
-    };
+    const passwords = newPasswords();
     const place = overlay(root, 'dc');
     mkdirSync(join(place, 'passwords'), { mode: 0o700 });
     for (const [name, text] of Object.entries(passwords)) writeFileSync(join(place, 'passwords', name), text);

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BRIDGE } from '../../scripts/lab/host-changes.ts';
 import { mustRun } from '../../scripts/lab/process.ts';
-import { ACCOUNTS, DOMAIN } from './samba-domain.ts';
+import { ACCOUNTS, DOMAIN, newPasswords, type Passwords } from './samba-domain.ts';
 
 /** The end of its cable on the bridge; the kernel deletes both ends with the namespace of the controller. */
 const CABLE = 'machineadm-dc';
@@ -28,11 +27,11 @@ exec chroot root bash /controller.sh "$3"
 /** Samba's domain controller at an address of the lab's network, where machines find it as name server and as domain. */
 export class LabDomain implements AsyncDisposable {
   readonly address: string;
-  readonly passwords: Readonly<Record<(typeof ACCOUNTS)[number], string>>;
+  readonly passwords: Passwords;
   readonly #directory: string;
   readonly #process: ChildProcess;
 
-  private constructor(address: string, passwords: LabDomain['passwords'], directory: string, process: ChildProcess) {
+  private constructor(address: string, passwords: Passwords, directory: string, process: ChildProcess) {
     this.address = address;
     this.passwords = passwords;
     this.#directory = directory;
@@ -45,17 +44,9 @@ export class LabDomain implements AsyncDisposable {
    * @param root that of `sambaRoot`
    * @param known passwords that are not made up
    */
-  static async start(root: string, address: string, known: Partial<LabDomain['passwords']> = {}): Promise<LabDomain> {
+  static async start(root: string, address: string, known: Partial<Passwords> = {}): Promise<LabDomain> {
     const directory = mkdtempSync(join(tmpdir(), 'machineadm-domain-'));
-    const password = () => `Aa1-${randomBytes(15).toString('hex')}`;
-    const passwords = {
-      administrator: password(),
-      joiner: password(),
-      plain: password(),
-      disabled: password(),
-      expired: password(),
-      ...known,
-    };
+    const passwords = { ...newPasswords(), ...known };
     mkdirSync(join(directory, 'passwords'), { mode: 0o700 });
     mkdirSync(join(directory, 'mounts'));
     for (const name of ACCOUNTS) writeFileSync(join(directory, 'passwords', name), passwords[name]);

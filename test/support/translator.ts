@@ -65,7 +65,7 @@ function pointedTo(port: number, authority: string, manifest: Manifest): Manifes
 }
 
 /** Manifests of the kustomize base, in its order. */
-export function baseManifests(): readonly Manifest[] {
+function baseManifests(): readonly Manifest[] {
   const { resources }: { resources: string[] } = parse(readFileSync(join(BASE, 'kustomization.yaml'), 'utf8'));
   return resources.flatMap((file) =>
     parseAllDocuments(readFileSync(join(BASE, file), 'utf8')).map((document): Manifest => document.toJS()),

@@ -28,7 +28,7 @@ export interface ClusterState {
   readonly changes: string[];
 }
 
-export const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases';
+const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases';
 
 /** A pod of node-1 as a drain sees it. Its owner has its name without what follows the last hyphen. */
 export function pod(

@@ -3,6 +3,7 @@ import { Secret, type SecretValue } from '@machineadm/document/secrets/secret.ts
 import { type WindowsDomainOptions, windowsDomainStep } from '../../src/features/active-directory/windows/index.ts';
 import { FIND_COMPUTER, JOIN_DOMAIN } from '../../src/host/windows/domain-scripts.ts';
 import type { Step } from '../../src/step/index.ts';
+import { membership } from './active-directory.ts';
 import type { Recording, WindowsMachine } from './windows-machine.ts';
 
 export const DOMAIN = 'corp.example.com';
@@ -13,23 +14,7 @@ const NLTEST = { composed: 'Microsoft Learn, nltest; the words are not translate
 
 /** A document's domain, joined with the account `joiner` unless it says otherwise. */
 export function domainModel(different: Partial<ActiveDirectoryModel> = {}): ActiveDirectoryModel {
-  return {
-    domain: DOMAIN,
-    computerName: undefined,
-    computerOU: undefined,
-    credentials: accountCredentials(),
-    domainController: undefined,
-    accountReuse: false,
-    onBroken: 'Fail',
-    onReset: 'Keep',
-    keytab: '/etc/krb5.keytab',
-    servicePrincipals: [],
-    kerberosConfiguration: 'Managed',
-    registersAddress: false,
-    logins: undefined,
-    timeoutMs: 60_000,
-    ...different,
-  };
+  return membership({ domain: DOMAIN, credentials: accountCredentials(), ...different });
 }
 
 export function accountCredentials(): DomainCredentials {

@@ -1,4 +1,3 @@
-import type { Random } from '../random.ts';
 import type { Mutation } from '../target.ts';
 
 /** A DER value (X.690): its identifier octet and its content. */
@@ -114,9 +113,4 @@ function lengthOf(length: number): string {
   if (length < 0x100) return `\x81${String.fromCharCode(length)}`;
   if (length < 0x10000) return `\x82${String.fromCharCode(length >> 8, length & 0xff)}`;
   return `\x83${String.fromCharCode((length >> 16) & 0xff, (length >> 8) & 0xff, length & 0xff)}`;
-}
-
-/** Random bytes. */
-export function randomOctets(random: Random, length: number): string {
-  return Array.from({ length }, () => String.fromCharCode(random.below(256))).join('');
 }

@@ -1,7 +1,6 @@
 import { leaves } from '@machineadm/document/index.ts';
 import { loadDocument } from '@machineadm/document/loading/load.ts';
 import type { KubernetesModel } from '@machineadm/document/model/index.ts';
-import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
 import { REDACTED } from '@machineadm/document/redaction/redactor.ts';
 import { sensitiveTexts, withoutSensitiveTexts } from '@machineadm/document/redaction/sensitive.ts';
@@ -18,7 +17,7 @@ import { stepsFor } from '../../../src/pipeline/pipeline.ts';
 import { facts } from '../../../test/support/facts.ts';
 import { json } from '../mutators/json.ts';
 import { yaml } from '../mutators/yaml.ts';
-import { CANARIES, type FuzzTarget } from '../target.ts';
+import { CANARIES, type FuzzTarget, refusal } from '../target.ts';
 
 const [SECRET, TOKEN] = CANARIES;
 const KEY = 'a'.repeat(64);
@@ -88,16 +87,6 @@ reporting:
 
 const VERSIONS = ['v1.20.15', 'v1.23.17', 'v1.28.9', 'v1.31.4', 'v1.35.2'];
 const FORMATS = Object.keys(CARRIERS) as CarrierName[];
-
-async function refusal(work: () => Promise<unknown> | unknown): Promise<string> {
-  try {
-    await work();
-    return '';
-  } catch (error) {
-    if (error instanceof MachineadmError) return `${error.reason} ${error.message} ${error.remedy}`;
-    throw error;
-  }
-}
 
 /** Runs the code of every command on a valid document. None may end with an internal error. */
 export const accepted: FuzzTarget = {

@@ -1,5 +1,4 @@
 import { fullReference } from '@machineadm/archives/image-reference.ts';
-import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { parseEndpoint } from '../../../src/diagnosis/checks/endpoint.ts';
 import { awsSecret } from '../../../src/host/cloud/aws-secrets.ts';
 import type { MetadataService } from '../../../src/host/cloud/metadata-service.ts';
@@ -12,7 +11,7 @@ import { parseMarker } from '../../../src/shell/script.ts';
 import { looksLikeWebPage } from '../../../src/trust/refusals.ts';
 import { sourceAt } from '../../../src/trust/source.ts';
 import { json } from '../mutators/json.ts';
-import { CANARIES, type FuzzTarget } from '../target.ts';
+import { CANARIES, type FuzzTarget, refusal } from '../target.ts';
 
 const [SECRET] = CANARIES;
 
@@ -35,16 +34,6 @@ const SOURCE = {
   endpoint: undefined,
   key: 'password',
 } as Parameters<typeof awsSecret>[0];
-
-async function refusal(work: () => Promise<unknown> | unknown): Promise<string> {
-  try {
-    await work();
-    return '';
-  } catch (error) {
-    if (error instanceof MachineadmError) return `${error.reason} ${error.message} ${error.remedy}`;
-    throw error;
-  }
-}
 
 export const answers: FuzzTarget = {
   name: 'answers',

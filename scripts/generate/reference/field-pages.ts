@@ -38,7 +38,7 @@ const SPLIT: readonly string[] = ['host', 'kubernetes', 'reporting'];
 const FIELDS_OF_A_PAGE = 8;
 
 /** Every field of the newest version of the document. */
-export function fieldReferences(recorded: string, version: string): readonly FieldReference[] {
+function fieldReferences(recorded: string, version: string): readonly FieldReference[] {
   const newest = DOCUMENT_VERSIONS.at(-1);
   if (newest === undefined) throw new TypeError('there is no version of the document');
   const schema = documentSchema(newest, valueMeanings, true);

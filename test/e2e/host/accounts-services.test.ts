@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { newSeeds } from '../../support/documents.ts';
 import { DOCUMENT, Fleet, LAB, type Node, told } from '../../support/lab.ts';
 import { needs } from '../../support/needs.ts';
@@ -59,19 +59,16 @@ describe('accounts, time and services on a real systemd', {
   timeout: 15 * MINUTE,
 }, () => {
   const seeds = { ...newSeeds(), password: HASH };
-  let fleet: Fleet;
   let node: Node;
 
-  before(
+  const fleet = Fleet.ofSuite(
     async () => {
-      fleet = await Fleet.open('host');
       node = await fleet.start({ name: 'e2e-a1', ip: '10.99.0.81' });
       // Without a configuration the kubelet ends and is started again and again, which is not what is looked at here.
       await node.machine.shell(`${HANDS_OFF}; systemctl disable --now kubelet`);
     },
-    { timeout: 30 * MINUTE },
+    { kind: 'host' },
   );
-  after(async () => await fleet?.close());
 
   const show = async (unit: string, property: string): Promise<string> =>
     (await node.machine.shell(`systemctl show ${unit} --property=${property} --value`)).trim();

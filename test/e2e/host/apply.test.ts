@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { DOCUMENT, Fleet, LAB, type Node } from '../../support/lab.ts';
 import { needs } from '../../support/needs.ts';
 
@@ -33,20 +33,17 @@ describe('the unit that starts machineadm at every boot, on a real systemd', {
   skip: needs(...LAB),
   timeout: 10 * MINUTE,
 }, () => {
-  let fleet: Fleet;
   let node: Node;
 
-  before(
+  const fleet = Fleet.ofSuite(
     async () => {
-      fleet = await Fleet.open('host');
       node = await fleet.start({ name: 'e2e-apply', ip: '10.99.0.95' });
       await node.machine.write(`/etc/systemd/system/${NAME}`, UNIT);
       await node.lay(documentOf('Once'));
       await node.machine.shell(`systemctl daemon-reload; systemctl enable ${NAME}; systemctl start ${NAME}`);
     },
-    { timeout: 30 * MINUTE },
+    { kind: 'host' },
   );
-  after(async () => await fleet?.close());
 
   const isEnabled = async () => (await node.machine.exec(['systemctl', 'is-enabled', 'lab-app'])).stdout.trim();
   const said = () => node.machine.shell(`journalctl -b -u ${NAME} -o cat --no-pager`);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import { SHARED_SETTINGS } from '../../../scripts/lab/host-changes.ts';
 import { hostDocument, initDocument, merge, newSeeds, toYaml } from '../../support/documents.ts';
@@ -14,17 +14,14 @@ describe('a command is refused before anything is changed because of', {
   timeout: 8 * MINUTE,
 }, () => {
   const seeds = newSeeds();
-  let fleet: Fleet;
   let node: Node;
 
-  before(
+  const fleet = Fleet.ofSuite(
     async () => {
-      fleet = await Fleet.open('host');
       node = await fleet.start({ name: 'e2e-b1', ip: '10.99.0.41' });
     },
-    { timeout: 30 * MINUTE },
+    { kind: 'host' },
   );
-  after(async () => fleet?.close());
 
   /** Runs `provision` and asserts that it was refused with one clear message and that the host is as it was. */
   async function refused(exitCode: number, reason: Reason, run: () => Promise<Run>): Promise<Run> {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
 import { newAuthority } from '../../support/api-server.ts';
 import { type DocumentTree, hostDocument, merge, newSeeds } from '../../support/documents.ts';
-import { assertSucceeded, Fleet, LAB, type Node, told } from '../../support/lab.ts';
+import { assertSucceeded, Fleet, LAB, type Node, provisionOnce, told } from '../../support/lab.ts';
 import { needs } from '../../support/needs.ts';
 
 const MINUTE = 60_000;
@@ -17,13 +17,11 @@ const PASSWORD = "kr4y:s3cr%65t'99$x";
 describe('a machine whose process 1 is not systemd', { skip: needs(...LAB), timeout: 8 * MINUTE }, () => {
   const seeds = newSeeds();
   const authority = newAuthority('machineadm openrc test');
-  let fleet: Fleet;
   let node: Node;
   let document: DocumentTree;
 
-  before(
+  const fleet = Fleet.ofSuite(
     async () => {
-      fleet = await Fleet.open('host');
       node = await fleet.start({ name: 'e2e-orc', ip: '10.99.0.71' }, 'openrc');
       // Another name than the machine has, and a setting that only the new network of a reboot brings back.
       document = merge(hostDocument({ ...node.site, name: 'renamed' }, seeds), {
@@ -37,9 +35,8 @@ describe('a machine whose process 1 is not systemd', { skip: needs(...LAB), time
         },
       });
     },
-    { timeout: 30 * MINUTE },
+    { kind: 'host' },
   );
-  after(async () => fleet?.close());
 
   /** The environment of containerd's process. */
   async function environmentOfContainerd(): Promise<ReadonlyMap<string, string>> {
@@ -118,8 +115,7 @@ describe('a machine whose process 1 is not systemd', { skip: needs(...LAB), time
   test('sends the pending reports with the packaged service', async () => {
     const take = 'cat >/root/last; [ -e /root/repaired ] || exit 75; cat /root/last >>/root/received';
     const reporting = { deadline: '1s', sinks: [{ type: 'Exec', command: ['sh', '-c', take] }] };
-    await node.lay(merge(document, { reporting }));
-    await assertSucceeded(node, await node.provision());
+    await provisionOnce(node, merge(document, { reporting }));
     // The deliverer of the run would try again, too: it is the service that is looked at.
     await node.machine.shell("pkill -f '[r]eport flush' || true");
     // Its own pause is five minutes.

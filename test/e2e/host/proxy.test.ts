@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { newAuthority } from '../../support/api-server.ts';
 import { type DocumentTree, hostDocument, merge, newSeeds } from '../../support/documents.ts';
-import { assertSucceeded, Fleet, LAB, type Node, told } from '../../support/lab.ts';
+import { assertSucceeded, Fleet, LAB, type Node, provisionOnce, told } from '../../support/lab.ts';
 import { needs } from '../../support/needs.ts';
 
 const MINUTE = 60_000;
@@ -12,13 +12,11 @@ const URL = `http://kr4y:${PASSWORD}@proxy.example:3128`;
 
 describe('proxy and trust on a real systemd', { skip: needs(...LAB), timeout: 8 * MINUTE }, () => {
   const authority = newAuthority('machineadm proxy test');
-  let fleet: Fleet;
   let node: Node;
   let document: DocumentTree;
 
-  before(
+  const fleet = Fleet.ofSuite(
     async () => {
-      fleet = await Fleet.open('host');
       node = await fleet.start({ name: 'e2e-px', ip: '10.99.0.72' });
       // Without a configuration it ends and is started again: plan and run might see it in different states.
       await node.machine.shell('systemctl stop kubelet');
@@ -29,9 +27,8 @@ describe('proxy and trust on a real systemd', { skip: needs(...LAB), timeout: 8 
         },
       });
     },
-    { timeout: 30 * MINUTE },
+    { kind: 'host' },
   );
-  after(async () => await fleet?.close());
 
   const show = (property: string) => node.machine.shell(`systemctl show containerd --property=${property}`);
   const environment = async (): Promise<readonly string[]> => {
@@ -72,8 +69,7 @@ describe('proxy and trust on a real systemd', { skip: needs(...LAB), timeout: 8 
   });
 
   test('are removed from containerd when the document gives them to other services only', async () => {
-    await node.lay(merge(document, { host: { proxy: { for: ['agent'] } } }));
-    await assertSucceeded(node, await node.provision());
+    await provisionOnce(node, merge(document, { host: { proxy: { for: ['agent'] } } }));
     assert.ok(!(await environment()).some((line) => /^https?_proxy=/i.test(line)));
     assert.equal(await node.read('/etc/machineadm/proxy.env'), undefined);
   });

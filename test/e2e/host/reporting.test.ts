@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ReportEvent } from '@machineadm/status/event.ts';
 import type { RunStatus } from '@machineadm/status/status.ts';
@@ -51,22 +51,17 @@ async function reported(node: Node): Promise<NonNullable<RunStatus['reports']>[n
 }
 
 describe('reporting from a unit of systemd', { skip: needs(...LAB), timeout: 20 * MINUTE }, () => {
-  let fleet: Fleet;
   let node: Node;
-  before(
+  const fleet = Fleet.ofSuite(
     async () => {
-      fleet = await Fleet.open('host');
       node = await fleet.start({ name: 'e2e-report', ip: '10.99.0.91' });
       await node.machine.write('/etc/systemd/system/bootstrap.service', UNIT);
       for (const unit of ['machineadm-report-flush.service', 'machineadm-report-flush.timer'])
         await node.machine.write(`/etc/systemd/system/${unit}`, readFileSync(join(UNITS, unit), 'utf8'));
       await node.machine.shell('systemctl daemon-reload');
     },
-    { timeout: 20 * MINUTE },
+    { kind: 'host' },
   );
-  after(async () => {
-    await fleet?.close();
-  });
 
   test('outlives the unit, which does not wait for it, and sends its status to systemd', {
     timeout: 3 * MINUTE,

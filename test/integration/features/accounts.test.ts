@@ -19,7 +19,7 @@ import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { groups } from '../../../src/features/groups/index.ts';
 import { users } from '../../../src/features/users/index.ts';
 import { openHost } from '../../../src/host/index.ts';
-import { hostModel } from '../../support/host-model.ts';
+import { hostModel, userModel } from '../../support/host-model.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 import { planned, runStep } from '../../support/run-step.ts';
 
@@ -30,25 +30,6 @@ const text = (path: string): string => readFileSync(path, 'utf8');
 
 inThrowAwayMachine(import.meta.filename, () => {
   const host = openHost({ runId: 'test' });
-
-  function user(name: string, different: Partial<UserModel> = {}): UserModel {
-    return {
-      name,
-      uid: undefined,
-      gecos: undefined,
-      primaryGroup: undefined,
-      groups: [],
-      home: undefined,
-      shell: undefined,
-      system: false,
-      passwordHash: undefined,
-      locked: true,
-      inactive: false,
-      sudo: [],
-      sshAuthorizedKeys: undefined,
-      ...different,
-    };
-  }
 
   /** Runs both steps, asserts that verify and a second run find nothing to do, and returns the ids of the changes. */
   async function provide(...list: readonly UserModel[]): Promise<readonly string[]> {
@@ -78,7 +59,8 @@ inThrowAwayMachine(import.meta.filename, () => {
 
   test('a user is created with all that the document says of it', async () => {
     const made = await provide(
-      user('ada', {
+      userModel({
+        name: 'ada',
         uid: 4711,
         gecos: 'Ada Lovelace',
         groups: ['operators'],
@@ -108,7 +90,8 @@ inThrowAwayMachine(import.meta.filename, () => {
       `ssh-rsa AAAAhers her own\n${text('/srv/ada/.ssh/authorized_keys')}# last\n`,
     );
     const made = await provide(
-      user('ada', {
+      userModel({
+        name: 'ada',
         uid: 4711,
         gecos: 'Countess',
         primaryGroup: 'nobility',
@@ -138,27 +121,27 @@ inThrowAwayMachine(import.meta.filename, () => {
 
   test('without a hash a lock keeps the password, and is taken back', async () => {
     execFileSync('chpasswd', ['-e'], { input: `ada:${HASH}\n` });
-    assert.deepEqual(await provide(user('ada')), ['users/ada/lock', 'users/ada/expiry']);
+    assert.deepEqual(await provide(userModel({ name: 'ada' })), ['users/ada/lock', 'users/ada/expiry']);
     assert.equal(shadowField('ada'), `!${HASH}`);
-    assert.deepEqual(await provide(user('ada', { locked: false })), ['users/ada/unlock']);
+    assert.deepEqual(await provide(userModel({ name: 'ada', locked: false })), ['users/ada/unlock']);
     assert.equal(shadowField('ada'), HASH);
   });
 
   test('a user without any password can be unlocked for keys, and has no empty password', async () => {
-    assert.deepEqual(await provide(user('bob', { locked: false })), ['users/bob', 'users/bob/password']);
+    assert.deepEqual(await provide(userModel({ name: 'bob', locked: false })), ['users/bob', 'users/bob/password']);
     assert.equal(shadowField('bob'), '*');
   });
 
   test('a system user has no home directory; a group of its name becomes its own', async () => {
     execFileSync('groupadd', ['--gid', '911', 'daemon9']);
-    assert.deepEqual(await provide(user('daemon9', { system: true })), ['users/daemon9']);
+    assert.deepEqual(await provide(userModel({ name: 'daemon9', system: true })), ['users/daemon9']);
     assert.equal(getent('passwd', 'daemon9').split(':')[3], '911');
     assert.ok(!existsSync('/home/daemon9'));
   });
 
   test('a home directory that a killed run did not make is made', async () => {
     rmSync('/home/bob', { recursive: true });
-    assert.deepEqual(await provide(user('bob', { locked: false })), ['users/bob/home']);
+    assert.deepEqual(await provide(userModel({ name: 'bob', locked: false })), ['users/bob/home']);
     const { uid, gid } = statSync('/home/bob');
     assert.equal(modeAndOwner('/home/bob'), `700 ${uid}:${gid}`);
     assert.notEqual(uid, 0);
@@ -170,12 +153,18 @@ inThrowAwayMachine(import.meta.filename, () => {
       ['another home directory', { home: '/home/ada' }, /\/srv\/ada.*\/home\/ada/],
     ] as const) {
       test(what, async () => {
-        await assert.rejects(provide(user('ada', different)), { reason: 'AccountConflict', message: names });
+        await assert.rejects(provide(userModel({ name: 'ada', ...different })), {
+          reason: 'AccountConflict',
+          message: names,
+        });
       });
     }
 
     test('an id that another has', async () => {
-      await assert.rejects(provide(user('eve', { uid: 4711 })), { reason: 'AccountConflict', message: /ada/ });
+      await assert.rejects(provide(userModel({ name: 'eve', uid: 4711 })), {
+        reason: 'AccountConflict',
+        message: /ada/,
+      });
       const model = hostModel({ groups: [{ name: 'eves', gid: 911, system: false }] });
       await assert.rejects(runStep(groups, host, model), { reason: 'AccountConflict', message: /daemon9/ });
       const other = hostModel({ groups: [{ name: 'daemon9', gid: 912, system: false }] });
@@ -185,7 +174,7 @@ inThrowAwayMachine(import.meta.filename, () => {
 
   describe('a hostile home', () => {
     const home = '/srv/mallory';
-    const mallory = user('mallory', { uid: 4800, home, sshAuthorizedKeys: [KEY] });
+    const mallory = userModel({ name: 'mallory', uid: 4800, home, sshAuthorizedKeys: [KEY] });
 
     async function refused(): Promise<void> {
       await assert.rejects(provide(mallory), { reason: 'AuthorizedKeysNotWritten' });

@@ -13,7 +13,7 @@ import { sysctl } from '../../../src/features/sysctl/index.ts';
 import { openHost } from '../../../src/host/index.ts';
 import type { Step } from '../../../src/step/index.ts';
 import { facts } from '../../support/facts.ts';
-import { hostModel } from '../../support/host-model.ts';
+import { fileModel, hostModel } from '../../support/host-model.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 import { needs } from '../../support/needs.ts';
 import { planned, runStep } from '../../support/run-step.ts';
@@ -108,17 +108,6 @@ inThrowAwayMachine(import.meta.filename, () => {
   });
 
   describe('files', () => {
-    const inline = (path: string, content: string, different: Partial<FileModel> = {}): FileModel => ({
-      path,
-      content: { kind: 'inline', bytes: new TextEncoder().encode(content) },
-      mode: 0o644,
-      user: 'root',
-      group: 'root',
-      directoryMode: 0o755,
-      append: false,
-      ...different,
-    });
-
     test('have their mode, owner and parents as asked, whatever the umask', async () => {
       const source = { kind: 'value', secret: new Secret('correct horse') } as const;
       const secret: FileModel['content'] = { kind: 'secret', secret: { name: 'token', source } };
@@ -126,10 +115,10 @@ inThrowAwayMachine(import.meta.filename, () => {
         files,
         hostModel({
           files: [
-            inline('/srv/a/b/plain', 'x\n'),
-            inline('/srv/secret', '', { content: secret, mode: 0o600, user: 'nobody', group: '4711' }),
-            inline('/srv/private/tool', '#!/bin/sh\n', { mode: 0o4755, directoryMode: 0o700 }),
-            inline('/srv/copy', '', { content: { kind: 'file', path: '/srv/a/b/plain' } }),
+            fileModel('/srv/a/b/plain', 'x\n'),
+            fileModel('/srv/secret', '', { content: secret, mode: 0o600, user: 'nobody', group: '4711' }),
+            fileModel('/srv/private/tool', '#!/bin/sh\n', { mode: 0o4755, directoryMode: 0o700 }),
+            fileModel('/srv/copy', '', { content: { kind: 'file', path: '/srv/a/b/plain' } }),
           ],
         }),
       );
@@ -141,7 +130,9 @@ inThrowAwayMachine(import.meta.filename, () => {
     });
 
     test('with an unknown owner are found before any is written', async () => {
-      const model = hostModel({ files: [inline('/srv/first', ''), inline('/srv/x', '', { user: 'nobody-here' })] });
+      const model = hostModel({
+        files: [fileModel('/srv/first', ''), fileModel('/srv/x', '', { user: 'nobody-here' })],
+      });
       await assert.rejects(runStep(files, host, model), { reason: 'FileOwnerUnknown' });
       assert.ok(!existsSync('/srv/first'));
     });
@@ -149,7 +140,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     test('are not written through a link, nor over it', async () => {
       writeFileSync('/srv/target', 'precious');
       symlinkSync('/srv/target', '/srv/link');
-      await assert.rejects(runStep(files, host, hostModel({ files: [inline('/srv/link', 'new')] })), {
+      await assert.rejects(runStep(files, host, hostModel({ files: [fileModel('/srv/link', 'new')] })), {
         reason: 'FileNotWritten',
       });
       assert.equal(text('/srv/target'), 'precious');
@@ -158,7 +149,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     test('on a read-only file system are ReadOnlyFilesystem', async () => {
       mkdirSync('/srv/read-only');
       execFileSync('mount', ['-t', 'tmpfs', '-o', 'ro', 'none', '/srv/read-only']);
-      await assert.rejects(runStep(files, host, hostModel({ files: [inline('/srv/read-only/x', '')] })), {
+      await assert.rejects(runStep(files, host, hostModel({ files: [fileModel('/srv/read-only/x', '')] })), {
         reason: 'ReadOnlyFilesystem',
       });
     });
@@ -166,7 +157,7 @@ inThrowAwayMachine(import.meta.filename, () => {
     test('on a full file system are DiskFull, and nothing half-written is left', async () => {
       mkdirSync('/srv/full');
       execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'none', '/srv/full']);
-      const model = hostModel({ files: [inline('/srv/full/x', 'x'.repeat(256 * 1024))] });
+      const model = hostModel({ files: [fileModel('/srv/full/x', 'x'.repeat(256 * 1024))] });
       await assert.rejects(runStep(files, host, model), { reason: 'DiskFull' });
       assert.equal(execFileSync('ls', ['-A', '/srv/full'], { encoding: 'utf8' }), '');
     });

@@ -40,6 +40,13 @@ interface Expected {
   readonly settings: Fate | undefined;
 }
 
+/** What is merged into the configuration of `inOtherWords`. */
+const MERGED: Partial<ContainerdModel> = {
+  mode: 'Merge',
+  root: undefined,
+  sandboxImage: 'r.example/pause:3.10',
+  maxContainerLogLineSize: 32_768,
+};
 const NOT_TOML = { Managed: /was not TOML at row \d+, column \d+/, Merge: 'ContainerdConfigSyntax' } as const;
 const MIRRORS = { Managed: /both mirrors and config_path/, Merge: 'ContainerdRegistryConflict' } as const;
 const NO_CRI = {
@@ -227,12 +234,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       test('merged: what the document says, among what was there, in the words of this containerd', async () => {
         await install();
         writeFileSync(PATH, inOtherWords(suite));
-        const run = await apply({
-          mode: 'Merge',
-          root: undefined,
-          sandboxImage: 'r.example/pause:3.10',
-          maxContainerLogLineSize: 32_768,
-        });
+        const run = await apply(MERGED);
         assert.deepEqual(run.left, []);
         const tree = toTable(parse(readFileSync(PATH, 'utf8')));
         const cri = (half: 'images' | 'runtime') =>
@@ -258,12 +260,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       test('merged again after a user changed the file: their change stays, ours is put back', async () => {
         const text = readFileSync(PATH, 'utf8');
         writeFileSync(PATH, text.replace('oom_score = -500', 'oom_score = -400').replaceAll('32768', '16384'));
-        const run = await apply({
-          mode: 'Merge',
-          root: undefined,
-          sandboxImage: 'r.example/pause:3.10',
-          maxContainerLogLineSize: 32_768,
-        });
+        const run = await apply(MERGED);
         assert.deepEqual(run.left, []);
         assert.equal(readFileSync(PATH, 'utf8'), text.replace('oom_score = -500', 'oom_score = -400'));
         assert.equal(readFileSync(`${PATH}.machineadm-orig`, 'utf8'), inOtherWords(suite));

@@ -122,15 +122,7 @@ inThrowAwayMachine(import.meta.filename, () => {
       const inspected = async (wanted: ReturnType<typeof model>) => {
         const desired = step.desired(wanted, facts);
         assert.ok(desired);
-        const record = {
-          notes: new Map(),
-          done: new Set<string>(),
-          interrupted: new Set<string>(),
-          owed: new Set<never>(),
-          reboot: 'none' as const,
-          hookEdits: new Map<string, unknown>(),
-        };
-        return step.inspect(host, desired, { ...EMPTY_RECORD, ...record });
+        return step.inspect(host, desired, EMPTY_RECORD);
       };
 
       test('mistakes in settings are found before anything is written', async () => {

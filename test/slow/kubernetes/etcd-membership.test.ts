@@ -1,45 +1,28 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { stringify } from 'yaml';
 import { openQueryHost } from '../../../src/host/index.ts';
 import { removeOwnMember } from '../../../src/kubernetes/etcd-members.ts';
 import { type MembershipEvidence, memberIdOfData } from '../../../src/kubernetes/etcd-ownership.ts';
 import { agent } from '../../support/agent.ts';
 import { type ApiServer, kubeconfig, newAuthority, nodeObject, startApiServer } from '../../support/api-server.ts';
+import { toYaml } from '../../support/documents.ts';
 import { type EtcdCluster, type Member, startEtcdCluster } from '../../support/etcd-cluster.ts';
+import { NOTHING_KNOWN } from '../../support/etcd-members.ts';
 import { EVERY_KILL, killPoints } from '../../support/kill-points.ts';
+import { installStandIn, put, STATE, standInDocument } from '../../support/kubeadm-stand-in.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 import { needs } from '../../support/needs.ts';
 import { provision } from '../../support/provision.ts';
 
-const STAND_IN = resolve(import.meta.dirname, '../../fixtures/kubeadm-stand-in/kubeadm');
 const DOCUMENT = '/tmp/document.yaml';
 const JOURNAL = '/var/lib/machineadm/journal';
-const STATE = '/run/stand-in';
 const PROVISION = ['provision', '-d', DOCUMENT, '-o', 'json'] as const;
 const LIVE = { 'node-1': '127.0.1.1', 'node-2': '127.0.1.2', 'node-3': '127.0.1.3' } as const;
 /** This machine's address. */
 const OWN = '127.0.1.4';
-const NOTHING_KNOWN: MembershipEvidence = {
-  founded: false,
-  announced: false,
-  mayHaveAnnounced: false,
-  joined: false,
-  nameConflict: false,
-  peerUrl: undefined,
-  memberId: undefined,
-  heldBefore: undefined,
-  dataId: undefined,
-};
 const NO_PATIENCE = { patienceMs: 0, isOwn: () => true };
-
-function put(path: string, content: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
-  writeFileSync(path, content);
-}
 
 const withoutTimes = (members: readonly Member[]) => members.map(({ ID, name, peerURLs }) => ({ ID, name, peerURLs }));
 
@@ -150,9 +133,7 @@ inThrowAwayMachine(import.meta.filename, () => {
         const objects = (path: string): object =>
           path.includes('/pods?') ? { items: pods } : nodeObject({ ready: 'True', machineID: 'f'.repeat(32) });
         api = await startApiServer(authority, objects);
-        put('/usr/local/sbin/kubelet', '#!/bin/sh\necho Kubernetes v1.31.4\n');
-        copyFileSync(STAND_IN, '/usr/local/sbin/kubeadm');
-        for (const name of ['kubelet', 'kubeadm']) chmodSync(`/usr/local/sbin/${name}`, 0o755);
+        installStandIn();
       });
       after(async () => api?.[Symbol.asyncDispose]());
 
@@ -181,36 +162,18 @@ inThrowAwayMachine(import.meta.filename, () => {
       }
 
       function lay(): void {
-        const token = {
-          token: { secret: 'token' },
-          endpoint: '127.0.0.1:1',
-          unsafeSkipCAVerification: true,
-        };
-        const document = {
-          apiVersion: 'machineadm.dev/v1alpha1',
-          kind: 'MachineBootstrap',
-          secrets: { token: { value: 'abcdef.0123456789abcdef' }, certificateKey: { value: 'c'.repeat(64) } },
-          metadata: { name: 'node-2' },
-          kubernetes: {
-            version: 'v1.31.4',
-            role: 'JoinControlPlane',
-            bootstrapper: {
-              kubeadm: {
-                retry: { attempts: 1, backoff: '1s' },
-                // The members of this test share a network.
-                ignorePreflightErrors: ['Port-2379', 'Port-2380'],
-              },
+        const document = standInDocument('node-2', 'JoinControlPlane', {
+          bootstrapper: {
+            kubeadm: {
+              retry: { attempts: 1, backoff: '1s' },
+              // The members of this test share a network.
+              ignorePreflightErrors: ['Port-2379', 'Port-2380'],
             },
-            join: { discovery: { token } },
-            // as that of a machine which is in the cluster
-            node: { name: 'node-2' },
-            controlPlane: { apiEndpoint: { advertiseAddress: OWN }, certificateKey: { secret: 'certificateKey' } },
-            timeouts: { overall: '2m' },
-            ready: { require: 'KubeletHealthy', timeout: '1s' },
           },
-          reporting: { sinks: [] },
-        };
-        writeFileSync(DOCUMENT, stringify(document));
+          controlPlane: { apiEndpoint: { advertiseAddress: OWN } },
+          timeouts: { overall: '2m' },
+        });
+        writeFileSync(DOCUMENT, toYaml(document));
       }
       const fail = (how: string): void => put(`${STATE}/fail`, how);
       const kinds = (): string[] =>

@@ -1,33 +1,22 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import {
-  chmodSync,
-  copyFileSync,
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, lstatSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { dirname, join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
-import { stringify } from 'yaml';
 import { reset } from '../../../src/commands/reset/run.ts';
 import { agent, startAgent } from '../../support/agent.ts';
+import { toYaml } from '../../support/documents.ts';
+import { installStandIn, put, STATE, standInDocument } from '../../support/kubeadm-stand-in.ts';
 import { inThrowAwayMachine } from '../../support/namespace.ts';
 import { needs } from '../../support/needs.ts';
 import { provision } from '../../support/provision.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
-const STAND_IN = resolve(import.meta.dirname, '../../fixtures/kubeadm-stand-in/kubeadm');
 const DOCUMENT = '/tmp/document.yaml';
 const JOURNAL = '/var/lib/machineadm/journal';
-const STATE = '/run/stand-in';
 const PROVISION = ['provision', '-d', DOCUMENT, '-o', 'json'] as const;
 
 /** What an operator, an image or other software put there before the first attempt. */
@@ -65,11 +54,6 @@ function fingerprints(): Fingerprints {
   );
 }
 
-function put(path: string, content: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
-  writeFileSync(path, content);
-}
-
 /** The files below the places of a node that were not there before. */
 function made(): string[] {
   const below = (directory: string): string[] =>
@@ -84,35 +68,17 @@ function made(): string[] {
 }
 
 function lay(role: 'InitControlPlane' | 'JoinControlPlane' | 'Worker', overall = '5m', attempts = 1): void {
-  const token = {
-    token: { secret: 'token' },
-    endpoint: '127.0.0.1:1',
-    unsafeSkipCAVerification: true,
-  };
-  const document = {
-    apiVersion: 'machineadm.dev/v1alpha1',
-    kind: 'MachineBootstrap',
-    secrets: { token: { value: 'abcdef.0123456789abcdef' }, certificateKey: { value: 'c'.repeat(64) } },
-    metadata: { name: 'node-1' },
-    kubernetes: {
-      version: 'v1.31.4',
-      role,
-      bootstrapper: {
-        kubeadm: {
-          // A worker keeps the CA that is there.
-          ignorePreflightErrors: ['DirAvailable--var-lib-etcd', 'FileAvailable--etc-kubernetes-pki-ca.crt'],
-          retry: { attempts, backoff: '1s' },
-        },
+  const document = standInDocument('node-1', role, {
+    bootstrapper: {
+      kubeadm: {
+        // A worker keeps the CA that is there.
+        ignorePreflightErrors: ['DirAvailable--var-lib-etcd', 'FileAvailable--etc-kubernetes-pki-ca.crt'],
+        retry: { attempts, backoff: '1s' },
       },
-      ...(role === 'InitControlPlane' ? {} : { join: { discovery: { token } } }),
-      ...(role === 'JoinControlPlane' ? { controlPlane: { certificateKey: { secret: 'certificateKey' } } } : {}),
-      node: { name: 'node-1' },
-      timeouts: { overall },
-      ready: { require: 'KubeletHealthy', timeout: '1s' },
     },
-    reporting: { sinks: [] },
-  };
-  writeFileSync(DOCUMENT, stringify(document));
+    timeouts: { overall },
+  });
+  writeFileSync(DOCUMENT, toYaml(document));
   if (role === 'JoinControlPlane') put(`${STATE}/control-plane`, '');
 }
 
@@ -203,9 +169,7 @@ function killPoints(count: number, inventory: number): readonly number[] {
 inThrowAwayMachine(import.meta.filename, () => {
   const healthz = createServer((_request, response) => response.end('ok'));
   before(async () => {
-    put('/usr/local/sbin/kubelet', '#!/bin/sh\necho Kubernetes v1.31.4\n');
-    copyFileSync(STAND_IN, '/usr/local/sbin/kubeadm');
-    for (const name of ['kubelet', 'kubeadm']) chmodSync(`/usr/local/sbin/${name}`, 0o755);
+    installStandIn();
     await new Promise<void>((resolve) => healthz.listen(10248, '127.0.0.1', resolve));
   });
   after(() => new Promise((resolve) => healthz.close(resolve)));

@@ -31,8 +31,11 @@ import { needs } from '../../support/needs.ts';
 import {
   askingOnce,
   flipped,
+  isArchive,
   newKey,
   program,
+  type ServedFile,
+  serveRelease,
   signedAgain,
   type TestKey,
   type TestRelease,
@@ -44,9 +47,6 @@ const OLDER = '1.3.0';
 /** What the script finds in its PATH besides a downloader. */
 const TOOLS =
   'sh cat head cut sha256sum tail date wc tr id uname find mktemp mkdir rm mv chmod sleep od gzip xz sync timeout dd openssl sed fold grep';
-
-type Answer = { status?: number; headers?: Record<string, string>; body?: string | Buffer };
-type Serve = (file: string) => Answer;
 
 function where(name: string): string | undefined {
   return ['/usr/bin', '/bin', '/usr/sbin', '/sbin'].map((directory) => join(directory, name)).find(existsSync);
@@ -102,17 +102,9 @@ describe('the download script', { skip, timeout: 900_000 }, () => {
     return { amd64: { gzip: gzip.sha256, xz: xz.sha256, program: gzip.program.sha256 } };
   }
 
-  /** A server of the release, or of what `change` makes of it; `undefined` leaves a file as it is. */
-  function mirror(change: (file: string) => Answer | undefined = () => undefined, tls = false): Promise<TestServer> {
-    const serve: Serve = (file) =>
-      change(file) ?? { body: release.files.get(file) ?? '', status: release.files.has(file) ? 200 : 404 };
-    return startServer(
-      ({ url = '' }) => (url.startsWith(`/${VERSION}/`) ? serve(url.slice(VERSION.length + 2)) : { status: 404 }),
-      tls ? identity : undefined,
-    );
+  function mirror(change?: (file: string) => ServedFile | undefined, tls = false): Promise<TestServer> {
+    return serveRelease(release, change, tls ? identity : undefined);
   }
-
-  const isArchive = (file: string): boolean => /\.(gz|xz)$/.test(file);
 
   interface Run {
     readonly status: number | null;

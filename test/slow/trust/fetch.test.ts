@@ -21,16 +21,20 @@ import { newAuthority } from '../../support/api-server.ts';
 import { attack } from '../../support/attacks.ts';
 import { startServer, type TestServer } from '../../support/http-servers.ts';
 import { needs } from '../../support/needs.ts';
-import { flipped, newKey, signedAgain, type TestKey, type TestRelease, testRelease } from '../../support/release.ts';
+import {
+  flipped,
+  isArchive,
+  newKey,
+  type ServedFile,
+  serveRelease,
+  signedAgain,
+  type TestKey,
+  type TestRelease,
+  testRelease,
+} from '../../support/release.ts';
 
 const VERSION = '1.4.2';
 const OLDER = '1.3.0';
-
-interface Answer {
-  readonly status?: number;
-  readonly headers?: Record<string, string>;
-  readonly body?: string | Buffer;
-}
 
 describe('machineadm fetch and verify', { skip: needs('xz'), timeout: 900_000 }, () => {
   let scratch = '';
@@ -52,18 +56,10 @@ describe('machineadm fetch and verify', { skip: needs('xz'), timeout: 900_000 },
   });
   after(() => rmSync(scratch, { recursive: true, force: true }));
 
-  function mirror(change: (file: string) => Answer | undefined = () => undefined, tls = false): Promise<TestServer> {
-    return startServer(
-      ({ url = '' }) => {
-        const file = url.slice(VERSION.length + 2);
-        const known = { body: release.files.get(file) ?? '', status: release.files.has(file) ? 200 : 404 };
-        return url.startsWith(`/${VERSION}/`) ? (change(file) ?? known) : { status: 404 };
-      },
-      tls ? identity : undefined,
-    );
+  function mirror(change?: (file: string) => ServedFile | undefined, tls = false): Promise<TestServer> {
+    return serveRelease(release, change, tls ? identity : undefined);
   }
 
-  const isArchive = (file: string): boolean => /\.(gz|xz)$/.test(file);
   const to = (): string => join(mkdtempSync(join(scratch, 'to-')), 'mirror');
 
   interface Options {

@@ -13,10 +13,11 @@ import {
   workerDocument,
 } from '../documents.ts';
 import { type Member, membersSeenBy } from '../etcd-members.ts';
-import { assertSucceeded, type Fleet, Node, type Provisioned } from '../lab.ts';
+import { type Fleet, Node, type Provisioned, provisionOnce } from '../lab.ts';
 import { archiveOf } from '../lab-release.ts';
 import { Gate } from './gate.ts';
 import { type FaultRole, FIRSTS, type Sabotage } from './sabotage.ts';
+import { K } from './shell.ts';
 
 const IMAGES = [
   'pause',
@@ -27,7 +28,7 @@ const IMAGES = [
   'etcd',
   'coredns',
 ];
-const KUBECTL = 'kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout 10s';
+const KUBECTL = `${K} --request-timeout 10s`;
 const HOOK = '/root/sabotage.sh';
 const BESIDE = 'sabotage';
 
@@ -135,8 +136,10 @@ export class FaultBench {
   async #prepare(site: NodeSite): Promise<Node> {
     const node = await this.#fleet.start(site);
     const images = { images: { archives: IMAGES.map((name) => ({ path: archiveOf(name) })) } };
-    await node.lay(merge(merge(hostDocument(site, this.#seeds), SHORT), { kubernetes: undefined, ...images }));
-    await assertSucceeded(node, await node.provision());
+    await provisionOnce(
+      node,
+      merge(merge(hostDocument(site, this.#seeds), SHORT), { kubernetes: undefined, ...images }),
+    );
     await node.machine.shell('rm -rf /var/lib/machineadm /run/machineadm /root/document.yaml; sync');
     return node;
   }
@@ -144,8 +147,10 @@ export class FaultBench {
   async #makeCluster(node: Node): Promise<void> {
     await node.machine.boot();
     const document = merge(initDocument(node.site, this.#seeds), SHORT);
-    await node.lay(merge(document, { kubernetes: { timeouts: { controlPlane: '4m' }, ready: { timeout: '2m' } } }));
-    await assertSucceeded(node, await node.provision());
+    await provisionOnce(
+      node,
+      merge(document, { kubernetes: { timeouts: { controlPlane: '4m' }, ready: { timeout: '2m' } } }),
+    );
     await node.machine.powerOff();
     await node.machine.snapshot();
     await node.machine.boot();

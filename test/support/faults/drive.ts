@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import type { Member } from '../etcd-members.ts';
 import type { Provisioned } from '../lab.ts';
 import { ALL_CASES, assertFailed, assertSucceeded, Fleet, LAB, type Node, SENTINEL, told } from '../lab.ts';
@@ -35,19 +35,13 @@ export function driveFaults(role: FaultRole): void {
     concurrency: lanesOf(role),
   }, () => {
     const results: FaultResult[] = [];
-    let fleet: Fleet;
     let bench: FaultBench;
 
-    before(
-      async () => {
-        fleet = await Fleet.open();
-        bench = await FaultBench.open(fleet, role, Math.min(lanesOf(role), sabotages.length));
-      },
-      { timeout: 30 * MINUTE },
-    );
-    after(async () => {
+    const fleet = Fleet.ofSuite(async () => {
+      bench = await FaultBench.open(fleet, role, Math.min(lanesOf(role), sabotages.length));
+    });
+    after(() => {
       if (WRITES) record(results, SABOTAGES);
-      await fleet?.close();
     });
 
     for (const sabotage of sabotages) {

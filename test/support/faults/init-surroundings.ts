@@ -1,5 +1,5 @@
 import type { Sabotage } from './sabotage.ts';
-import { MANIFESTS_WRITTEN, tmpfs, until } from './shell.ts';
+import { dropped, MANIFESTS_WRITTEN, tmpfs, until } from './shell.ts';
 
 /** Disks, packet filters and names around a first control plane. */
 export const INIT_SURROUNDINGS: readonly Sabotage[] = [
@@ -64,7 +64,7 @@ export const INIT_SURROUNDINGS: readonly Sabotage[] = [
     id: 'init-filter-api-server',
     role: 'init',
     what: 'A packet filter drops what comes for the API server',
-    before: 'iptables -I INPUT -p tcp --dport 6443 -j DROP',
+    before: dropped('INPUT', 6443),
     document: { kubernetes: { timeouts: { controlPlane: '60s' } } },
     expected: { reason: 'APIServerPortBlocked', step: 'kubeadm', exitCode: 11, proof: /6443/ },
   },
@@ -72,7 +72,7 @@ export const INIT_SURROUNDINGS: readonly Sabotage[] = [
     id: 'init-filter-etcd',
     role: 'init',
     what: 'A packet filter drops what comes for etcd',
-    before: 'iptables -I INPUT -p tcp --dport 2379 -j DROP',
+    before: dropped('INPUT', 2379),
     document: { kubernetes: { timeouts: { controlPlane: '60s' } } },
     expected: { reason: 'EtcdUnreachableFromAPIServer', step: 'kubeadm', exitCode: 11, proof: /2379/ },
   },
@@ -80,7 +80,7 @@ export const INIT_SURROUNDINGS: readonly Sabotage[] = [
     id: 'init-filter-kubelet',
     role: 'init',
     what: "A packet filter drops what comes for the kubelet's health endpoint",
-    before: 'iptables -I INPUT -p tcp --dport 10248 -j DROP',
+    before: dropped('INPUT', 10248),
     document: { kubernetes: { timeouts: { controlPlane: '2m' } } },
     expected: { reason: 'KubeletNotHealthy', step: 'readiness', exitCode: 12, proof: /10248/ },
   },

@@ -86,6 +86,11 @@ export function serverExtensions(names: string): string {
   return `keyUsage=critical,digitalSignature,keyEncipherment\\nextendedKeyUsage=serverAuth,clientAuth\\nsubjectAltName=${names}`;
 }
 
+/** A packet filter drops what comes for a TCP port, or what goes to it. */
+export function dropped(chain: 'INPUT' | 'OUTPUT', port: number): string {
+  return `iptables -I ${chain} -p tcp --dport ${port} -j DROP`;
+}
+
 /** kubectl on the first control plane. */
 export const K = 'kubectl --kubeconfig /etc/kubernetes/admin.conf';
 
@@ -109,8 +114,17 @@ export const NODE_READY: Pick<Sabotage, 'cluster' | 'restore'> = {
   restore: `rm ${POD_NETWORK}; ${until(`${K} get node $FIRST --no-headers | grep -q ' NotReady '`)}`,
 };
 
-/** Leaves a Node of the broken machine's name in the cluster, of a machine that is no more, with this status of its Ready. */
-export function leftoverNode(ready: 'True' | 'Unknown'): string {
+/** The document gives the machine the name of the first control plane. */
+export const NAME_OF_FIRST: Pick<Sabotage, 'document' | 'expected'> = {
+  document: ({ name }) => ({ kubernetes: { node: { name } } }),
+  expected: { reason: 'NodeNameConflict', step: 'kubeadm', exitCode: 11, proof: /already exists in the cluster/ },
+};
+
+/**
+ * A Node of a machine that is no more, with what a kubelet of 1.20 takes for granted in a Node, and panics where it is not
+ * there.
+ */
+export function nodeOfGoneMachine(name: string, conditions?: readonly object[]): object {
   const nodeInfo = {
     machineID: 'f'.repeat(32),
     bootID: 'ffffffff-ffff-4fff-8fff-ffffffffffff',
@@ -123,16 +137,20 @@ export function leftoverNode(ready: 'True' | 'Unknown'): string {
     operatingSystem: 'linux',
     architecture: 'amd64',
   };
-  // With what a kubelet of 1.20 takes for granted in a Node, and panics where it is not there.
   const amounts = { cpu: '1', memory: '1Gi', 'hugepages-2Mi': '0' };
-  const conditions = [{ type: 'Ready', status: ready, reason: 'Left', message: 'of a machine that is gone' }];
-  const node = {
+  const status = { nodeInfo, capacity: amounts, allocatable: amounts };
+  return {
     apiVersion: 'v1',
     kind: 'Node',
-    metadata: { name: '$NODE', labels: { 'kubernetes.io/hostname': '$NODE' } },
-    status: { nodeInfo, capacity: amounts, allocatable: amounts, conditions },
+    metadata: { name, labels: { 'kubernetes.io/hostname': name } },
+    status: conditions === undefined ? status : { ...status, conditions },
   };
-  return `${K} create -f - <<NODE\n${JSON.stringify(node)}\nNODE`;
+}
+
+/** Leaves a Node of the broken machine's name in the cluster, of a machine that is no more, with this status of its Ready. */
+export function leftoverNode(ready: 'True' | 'Unknown'): string {
+  const conditions = [{ type: 'Ready', status: ready, reason: 'Left', message: 'of a machine that is gone' }];
+  return `${K} create -f - <<NODE\n${JSON.stringify(nodeOfGoneMachine('$NODE', conditions))}\nNODE`;
 }
 
 /** An object of the cluster is taken away, and put back afterwards. */

@@ -5,7 +5,7 @@ import type { DocumentTree } from '../documents.ts';
 import type { Node } from '../lab.ts';
 import { imageOf } from '../lab-release.ts';
 import type { Sabotage } from './sabotage.ts';
-import { dropIn, MANIFESTS_WRITTEN, until } from './shell.ts';
+import { dropIn, dropped, MANIFESTS_WRITTEN, until } from './shell.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const RESULTS = join(ROOT, 'test/fixtures/time-to-cause.json');
@@ -119,7 +119,7 @@ export const TIMED_FAULTS: readonly TimedFault[] = [
     id: 'endpoint-silent',
     role: 'worker',
     what: 'A packet filter drops the way to the endpoint',
-    before: 'iptables -I OUTPUT -p tcp --dport 6443 -j DROP',
+    before: dropped('OUTPUT', 6443),
     evidence: KUBEADM_JOINS,
     seen: 'the start of kubeadm, which reports nothing while it repeats',
     reason: 'APIEndpointTimeout',

@@ -41,6 +41,17 @@ const UNHEALTHY = [
   'error: error execution phase wait-control-plane: could not initialize a Kubernetes cluster',
 ];
 
+const EXITED_ETCD: CriContainer = {
+  id: '1',
+  name: 'etcd',
+  namespace: 'kube-system',
+  attempt: 0,
+  reason: 'Error',
+  exitCode: 1,
+  finishedAtMs: BEGAN + 5000,
+  logPath: '/var/log/pods/kube-system_etcd-cp-1_x/etcd/0.log',
+};
+
 describe('a failure of kubeadm is explained', () => {
   test('by the journal of the kubelet, where kubeadm only saw the symptom', async () => {
     const host = memoryHost({
@@ -62,16 +73,7 @@ describe('a failure of kubeadm is explained', () => {
   });
 
   test('by the last lines of an exited container', async () => {
-    const etcd: CriContainer = {
-      id: '1',
-      name: 'etcd',
-      namespace: 'kube-system',
-      attempt: 0,
-      reason: 'Error',
-      exitCode: 1,
-      finishedAtMs: BEGAN + 5000,
-      logPath: '/var/log/pods/kube-system_etcd-cp-1_x/etcd/0.log',
-    };
+    const etcd = EXITED_ETCD;
     const old = { ...etcd, id: '2', finishedAtMs: BEGAN - 1, logPath: '/var/log/pods/old/0.log' };
     const host = memoryHost({
       files: {
@@ -87,20 +89,10 @@ describe('a failure of kubeadm is explained', () => {
 
   test('by the line with which a Go program ends, however long the stacks after it', async () => {
     const line = (text: string) => `2026-11-20T10:00:05.0Z stderr F ${text}\n`;
-    const logPath = '/var/log/pods/kube-system_etcd-cp-1_x/etcd/0.log';
     const stacks = Array.from({ length: 200 }, (_, at) => line(`r${at}     0x0`)).join('');
     const log = `${line('runtime/cgo: pthread_create failed: Resource temporarily unavailable')}${stacks}`;
-    const etcd: CriContainer = {
-      id: '1',
-      name: 'etcd',
-      namespace: 'kube-system',
-      attempt: 0,
-      reason: 'Error',
-      exitCode: 2,
-      finishedAtMs: BEGAN + 5000,
-      logPath,
-    };
-    const host = memoryHost({ files: { [logPath]: log }, cri: { exitedContainers: async () => [etcd] } });
+    const etcd = { ...EXITED_ETCD, exitCode: 2 };
+    const host = memoryHost({ files: { [etcd.logPath]: log }, cri: { exitedContainers: async () => [etcd] } });
     assert.equal((await diagnose(host, kubeadmFailed(UNHEALTHY), CONTEXT)).reason, 'ProcessLimitReached');
   });
 

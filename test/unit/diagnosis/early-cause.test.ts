@@ -56,6 +56,12 @@ async function watched(
   return reported;
 }
 
+/** An API server that exited. */
+const EXITED = {
+  ...{ id: '1', namespace: 'kube-system', name: 'kube-apiserver', reason: 'Error', exitCode: 1 },
+  logPath: '/var/log/pods/a/0.log',
+};
+
 describe('while a bootstrapper waits', () => {
   test('a kubelet with an unknown flag is named within 10 s, and is permanent after its second exit', async () => {
     let now = 0;
@@ -154,16 +160,12 @@ describe('while a bootstrapper waits', () => {
   test('a component that exits once is a probable cause, twice a permanent one; one that recovers is none', async () => {
     let attempt = -1;
     const log = '2026-11-28T03:00:00.000000000Z stderr F Error: unknown flag: --nonsense\n';
-    const container = {
-      ...{ id: '1', namespace: 'kube-system', name: 'kube-apiserver', reason: 'Error', exitCode: 1 },
-      logPath: '/var/log/pods/a/0.log',
-    };
     const machine: MemoryMachine = {
-      files: { ...CONFIG, '/var/log/pods/a/0.log': log },
+      files: { ...CONFIG, [EXITED.logPath]: log },
       services: { kubelet: { active: true, enabled: true } },
       programs: journal(() => []),
       cri: {
-        exitedContainers: async () => (attempt < 0 ? [] : [{ ...container, attempt, finishedAtMs: LATER }]),
+        exitedContainers: async () => (attempt < 0 ? [] : [{ ...EXITED, attempt, finishedAtMs: LATER }]),
       },
     };
     const reported = await watched(machine, 40, (second) => {
@@ -186,15 +188,11 @@ describe('while a bootstrapper waits', () => {
     let attempt = 0;
     const log =
       '2026-11-28T03:00:00.000000000Z stderr F F1128 03:00:00.000000 1 instance.go:1] Error creating leases: error creating storage factory: context deadline exceeded\n';
-    const container = {
-      ...{ id: '1', namespace: 'kube-system', name: 'kube-apiserver', reason: 'Error', exitCode: 1 },
-      logPath: '/var/log/pods/a/0.log',
-    };
     const machine: MemoryMachine = {
-      files: { ...CONFIG, '/var/log/pods/a/0.log': log },
+      files: { ...CONFIG, [EXITED.logPath]: log },
       services: { kubelet: { active: true, enabled: true } },
       programs: journal(() => []),
-      cri: { exitedContainers: async () => [{ ...container, attempt, finishedAtMs: LATER }] },
+      cri: { exitedContainers: async () => [{ ...EXITED, attempt, finishedAtMs: LATER }] },
     };
     const reported = await watched(machine, 60, () => {
       attempt += 1;

@@ -13,7 +13,7 @@ import { windowsTime } from '../../../src/features/time/windows.ts';
 import { offsetIn, windowsClock } from '../../../src/features/time/windows-clock.ts';
 import { EMPTY_RECORD } from '../../../src/step/index.ts';
 import { selfSigned } from '../../support/certificates.ts';
-import { hostModel } from '../../support/host-model.ts';
+import { fileModel, hostModel } from '../../support/host-model.ts';
 import { planned, runStep } from '../../support/run-step.ts';
 import { type Recording, windowsMachine } from '../../support/windows-machine.ts';
 
@@ -234,18 +234,11 @@ describe('certificate authorities on Windows', () => {
 describe('steps that Linux and Windows share', () => {
   test('files: by their paths with a drive, and what is 0600 is closed', async () => {
     await using machine = windowsMachine();
-    const file = {
-      user: 'root',
-      group: 'root',
-      directoryMode: 0o755,
-      append: false,
-      content: { kind: 'inline' as const, bytes: Buffer.from('x\r\n') },
-    };
     const model = hostModel({
       platform: 'windows',
       files: [
-        { ...file, path: 'C:\\k\\public.txt', mode: 0o644 },
-        { ...file, path: '/etc/kubernetes/secret.txt', mode: 0o600 },
+        fileModel('C:\\k\\public.txt', 'x\r\n'),
+        fileModel('/etc/kubernetes/secret.txt', 'x\r\n', { mode: 0o600 }),
       ],
     });
     const { changes, left } = await runStep(files, machine.host(), model, { facts: await machine.facts() });

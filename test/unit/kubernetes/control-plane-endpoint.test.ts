@@ -20,6 +20,7 @@ import {
 import { fakeClock } from '../../support/fake-clock.ts';
 import { startServer } from '../../support/http-servers.ts';
 import { memoryHost } from '../../support/memory-host.ts';
+import { READINESS_DEMAND } from '../../support/readiness-demand.ts';
 import { shortPauses } from '../../support/short-pauses.ts';
 import { steadyPort } from '../../support/steady-port.ts';
 import { waitUntil } from '../../support/wait-until.ts';
@@ -27,12 +28,7 @@ import { waitUntil } from '../../support/wait-until.ts';
 const authority = newAuthority();
 
 const demand = (endpoint: Partial<EndpointDemand>): ReadinessDemand => ({
-  require: 'NodeRegistered',
-  nodeName: 'node-1',
-  nodeNameGiven: false,
-  providerId: undefined,
-  machineId: '0123456789abcdef0123456789abcdef',
-  bootId: '11111111-2222-3333-4444-555555555555',
+  ...READINESS_DEMAND,
   controlPlane: { required: [], criSocket: undefined, endpoint: { need: 'Required', written: undefined, ...endpoint } },
 });
 

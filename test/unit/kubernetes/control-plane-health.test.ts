@@ -19,6 +19,7 @@ import { fakeClock } from '../../support/fake-clock.ts';
 import { startServer } from '../../support/http-servers.ts';
 import { kubernetesModel } from '../../support/kubernetes-model.ts';
 import { type MemoryHost, type MemoryMachine, memoryHost } from '../../support/memory-host.ts';
+import { READINESS_DEMAND } from '../../support/readiness-demand.ts';
 import { shortPauses } from '../../support/short-pauses.ts';
 import { waitUntil } from '../../support/wait-until.ts';
 
@@ -255,12 +256,7 @@ describe('the components that a control plane must have', () => {
 });
 
 const DEMAND = {
-  require: 'NodeRegistered',
-  nodeName: 'node-1',
-  nodeNameGiven: false,
-  providerId: undefined,
-  machineId: '0123456789abcdef0123456789abcdef',
-  bootId: '11111111-2222-3333-4444-555555555555',
+  ...READINESS_DEMAND,
   controlPlane: { required: REQUIRED, criSocket: 'unix:///run/containerd/containerd.sock' },
 } as const;
 

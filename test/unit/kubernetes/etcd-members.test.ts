@@ -4,6 +4,7 @@ import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { type EtcdPeers, findEtcdPeers, removeOwnMember } from '../../../src/kubernetes/etcd-members.ts';
 import { type EtcdMember, type MembershipEvidence, memberIdOfData } from '../../../src/kubernetes/etcd-ownership.ts';
 import { kubeconfig, newAuthority, startApiServer } from '../../support/api-server.ts';
+import { NOTHING_KNOWN } from '../../support/etcd-members.ts';
 import { type EtcdServer, startEtcd } from '../../support/etcd-server.ts';
 import { memoryHost } from '../../support/memory-host.ts';
 import { shortPauses } from '../../support/short-pauses.ts';
@@ -26,17 +27,7 @@ function peersOf(server: EtcdServer): EtcdPeers {
 
 const OWN_URL = 'https://10.0.0.2:2380';
 /** What this machine knows after a join that was killed right after the announcement. */
-const KILLED: MembershipEvidence = {
-  founded: false,
-  announced: true,
-  mayHaveAnnounced: false,
-  joined: false,
-  nameConflict: false,
-  peerUrl: undefined,
-  memberId: undefined,
-  heldBefore: undefined,
-  dataId: undefined,
-};
+const KILLED: MembershipEvidence = { ...NOTHING_KNOWN, announced: true };
 const FROM_OUTSIDE = { patienceMs: 0, isOwn: () => false };
 
 describe('the member of a join that died', () => {

@@ -13,16 +13,9 @@ import {
 } from '../../support/api-server.ts';
 import { fakeClock } from '../../support/fake-clock.ts';
 import { type MemoryHost, memoryHost } from '../../support/memory-host.ts';
+import { READINESS_DEMAND as DEMAND } from '../../support/readiness-demand.ts';
 
 const authority = newAuthority();
-const DEMAND: ReadinessDemand = {
-  require: 'NodeRegistered',
-  nodeName: 'node-1',
-  nodeNameGiven: false,
-  providerId: undefined,
-  machineId: '0123456789abcdef0123456789abcdef',
-  bootId: '11111111-2222-3333-4444-555555555555',
-};
 
 interface Machine extends AsyncDisposable {
   readonly host: MemoryHost;

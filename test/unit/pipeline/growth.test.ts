@@ -8,7 +8,7 @@ import { openQueryHost } from '../../../src/host/index.ts';
 import type { Host } from '../../../src/host/seam/host.ts';
 import { openJournal, type RunJournal } from '../../../src/pipeline/run-journal.ts';
 import { runSteps } from '../../../src/pipeline/runner.ts';
-import { hostModel } from '../../support/host-model.ts';
+import { fileModel, hostModel } from '../../support/host-model.ts';
 import { memoryHost } from '../../support/memory-host.ts';
 import { runBench } from './fake-steps.ts';
 import { identity } from './records.ts';
@@ -51,15 +51,13 @@ async function workOf(count: number): Promise<Work> {
   const path = join(directory, 'state/journal');
   try {
     const model = hostModel({
-      files: Array.from({ length: count }, (_, index) => ({
-        path: `/opt/growth/d${index % 5}/file${index}.conf`,
-        content: { kind: 'inline', bytes: Buffer.from(`${index}\n`) },
-        mode: 0o644,
-        user: 'root',
-        group: 'root',
-        directoryMode: 0o755,
-        append: false,
-      })),
+      files: Array.from({ length: count }, (_, index) =>
+        fileModel(
+          `/opt/growth/d${index % 5}/file${index}.conf`,
+          `${index}
+`,
+        ),
+      ),
     });
     const opened = await openJournal(openQueryHost(), identity(), path);
     let writes = 0;

@@ -17,7 +17,7 @@ import { EMPTY_RECORD } from '../../../src/step/index.ts';
 import { loaded } from '../../support/document.ts';
 import { WHOLE_DOCUMENT } from '../../support/drift-machine.ts';
 import { facts } from '../../support/facts.ts';
-import { hostModel } from '../../support/host-model.ts';
+import { fileModel, hostModel, userModel } from '../../support/host-model.ts';
 import {
   inlineSecret,
   type KubernetesOverrides,
@@ -152,8 +152,7 @@ describe('the table of paths', () => {
 });
 
 function file(path: string, append = false): FileModel {
-  const content = { kind: 'inline', bytes: new TextEncoder().encode('x') } as const;
-  return { path, content, mode: 0o644, user: 'root', group: 'root', directoryMode: 0o755, append };
+  return fileModel(path, 'x', { append });
 }
 
 function asked(host: QueryHost, model: Model): PreflightScope {
@@ -207,21 +206,7 @@ describe('a path that only the machine shows to have two owners', () => {
       groups: { ada: 1000 },
       programs: { useradd: () => ({}), usermod: () => ({}), setpriv: () => ({}), sh: () => ({}) },
     };
-    const ada = {
-      name: 'ada',
-      uid: undefined,
-      gecos: undefined,
-      primaryGroup: undefined,
-      groups: [],
-      home: undefined,
-      shell: undefined,
-      system: false,
-      passwordHash: undefined,
-      locked: true,
-      inactive: false,
-      sudo: [],
-      sshAuthorizedKeys: ['ssh-ed25519 AAAA ada'],
-    };
+    const ada = userModel({ sshAuthorizedKeys: ['ssh-ed25519 AAAA ada'] });
     const message = await refused({ users: [ada], files: [file('/srv/homes/ada/.ssh/authorized_keys')] }, machine);
     assert.match(message ?? '', /\/srv\/homes\/ada\/\.ssh\/authorized_keys \(host\.users\[0\]\.sshAuthorizedKeys\)/);
   });

@@ -3,19 +3,12 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { parseKeys } from '../../../src/trust/keys.ts';
-import type { TrustStore } from '../../../src/trust/store.ts';
 import { type Proof, verifyFiles } from '../../../src/trust/verify.ts';
 import { needs } from '../../support/needs.ts';
-import { newKey, program, signedAgain, type TestRelease, testRelease } from '../../support/release.ts';
+import { newKey, program, signedAgain, type TestRelease, testRelease, trustIn } from '../../support/release.ts';
 
 const KEY = newKey();
-const TRUST: TrustStore = {
-  keys: parseKeys(KEY.pem, 'key.pem'),
-  revoked: new Set(),
-  minimumVersion: undefined,
-  threshold: 1,
-};
+const TRUST = trustIn(KEY);
 const VERSION = '1.2.3';
 
 describe('a file of a release', { skip: needs('xz') }, () => {

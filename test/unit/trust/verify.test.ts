@@ -5,19 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { sigstoreBundle } from '../../../scripts/release/signer.ts';
-import { parseKeys } from '../../../src/trust/keys.ts';
-import type { TrustStore } from '../../../src/trust/store.ts';
 import { type Proof, verifyFiles } from '../../../src/trust/verify.ts';
-import { newKey } from '../../support/release.ts';
+import { newKey, trustIn } from '../../support/release.ts';
 
 const NOW = new Date('2026-11-20T10:00:00Z');
 const KEY = newKey();
-const TRUST: TrustStore = {
-  keys: parseKeys(KEY.pem, 'key.pem'),
-  revoked: new Set(),
-  minimumVersion: undefined,
-  threshold: 1,
-};
+const TRUST = trustIn(KEY);
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 
 describe('a file on the disk', () => {

@@ -7,7 +7,16 @@ import {
   DEFAULT_ETCD_DATA_DIRECTORY,
   SCHEDULER_KUBECONFIG,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
-import type { AppliesTo, Check, Component, Control, KubeletValue, Mount, Rule } from './control.ts';
+import {
+  type AppliesTo,
+  type Check,
+  type Component,
+  type Control,
+  type KubeletValue,
+  type Mount,
+  RULES,
+  type Rule,
+} from './control.ts';
 
 /** The vocabulary of the tables of controls. */
 
@@ -177,6 +186,13 @@ export const AUDIT_POLICY_MOUNT: Mount = {
   readOnly: true,
   pathType: 'File',
 };
+/** The API server has a policy for its audit log. */
+export const AUDIT_POLICY_FILE = argument(
+  'kube-apiserver',
+  { 'audit-policy-file': AUDIT_POLICY },
+  RULES.set,
+  AUDIT_POLICY_MOUNT,
+);
 export const ADMISSION_MOUNT: Mount = {
   name: 'admission',
   path: ADMISSION_DIRECTORY,

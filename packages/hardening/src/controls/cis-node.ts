@@ -4,7 +4,7 @@ import {
   KUBELET_KUBECONFIG,
 } from '@machineadm/document/ownership/kubernetes-paths.ts';
 import {
-  AUDIT_POLICY_MOUNT,
+  AUDIT_POLICY_FILE,
   argument,
   BY_KUBEADM,
   CIPHERS,
@@ -68,17 +68,7 @@ export const CIS_NODE: readonly Control[] = [
   cis('cis-3.1.1', 2, 'cluster', notApplicableOnNode('whether people sign in with client certificates')),
   cis('cis-3.1.2', 1, 'cluster', notApplicableOnNode('whether people sign in with tokens of service accounts')),
   cis('cis-3.1.3', 1, 'cluster', notApplicableOnNode('whether people sign in with bootstrap tokens')),
-  cis(
-    'cis-3.2.1',
-    1,
-    'control-plane',
-    argument(
-      'kube-apiserver',
-      { 'audit-policy-file': '/etc/kubernetes/audit-policy.yaml' },
-      RULES.set,
-      AUDIT_POLICY_MOUNT,
-    ),
-  ),
+  cis('cis-3.2.1', 1, 'control-plane', AUDIT_POLICY_FILE),
   cis('cis-3.2.2', 2, 'control-plane', { kind: 'audit-policy', covers: 'key-concerns' }),
   cis('cis-4.1.1', 1, 'node', mode(KUBELET_UNIT, 0o600)),
   cis('cis-4.1.2', 1, 'node', ownedByRoot(KUBELET_UNIT), BY_KUBEADM),

@@ -1,7 +1,7 @@
 import {
   ANONYMOUS,
   AUDIT_LOG_MOUNT,
-  AUDIT_POLICY_MOUNT,
+  AUDIT_POLICY_FILE,
   admissionPlugin,
   argument,
   BY_KUBEADM,
@@ -94,17 +94,7 @@ export const STIG_CONTROL_PLANE: readonly Control[] = [
     argument('kube-apiserver', { 'anonymous-auth': 'false' }, RULES.is('false')),
     { off: ANONYMOUS },
   ),
-  stig(
-    'stig-V-242401',
-    'CAT II',
-    'control-plane',
-    argument(
-      'kube-apiserver',
-      { 'audit-policy-file': '/etc/kubernetes/audit-policy.yaml' },
-      RULES.set,
-      AUDIT_POLICY_MOUNT,
-    ),
-  ),
+  stig('stig-V-242401', 'CAT II', 'control-plane', AUDIT_POLICY_FILE),
   stig(
     'stig-V-242402',
     'CAT II',
@@ -216,17 +206,7 @@ export const STIG_CONTROL_PLANE: readonly Control[] = [
     'control-plane',
     argument('kube-apiserver', { 'request-timeout': '300s' }, RULES.someTime),
   ),
-  stig(
-    'stig-V-242461',
-    'CAT II',
-    'control-plane',
-    argument(
-      'kube-apiserver',
-      { 'audit-policy-file': '/etc/kubernetes/audit-policy.yaml' },
-      RULES.set,
-      AUDIT_POLICY_MOUNT,
-    ),
-  ),
+  stig('stig-V-242461', 'CAT II', 'control-plane', AUDIT_POLICY_FILE),
   stig(
     'stig-V-242462',
     'CAT II',

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { type Api, isStatus } from './api.ts';
+import type { ObjectStore } from './object-store.ts';
 import {
   BOOTSTRAP_GROUP,
   CLUSTER_LABEL,
@@ -86,6 +87,22 @@ export async function readObject(
     version = await versions.of(group);
     if (version === before) return undefined;
   }
+}
+
+/** The Machine or MachinePool that owns a configuration, a Machine from those that are followed; undefined = there is none, or another one. */
+export async function owningMachine(
+  { api, versions }: { readonly api: Api; readonly versions: ServedVersions },
+  machines: ObjectStore,
+  config: Pick<KubernetesObject, 'metadata'>,
+  signal: AbortSignal,
+): Promise<KubernetesObject | undefined> {
+  const { namespace = '' } = config.metadata;
+  const owner = ownerOf(config, CORE_GROUP, 'Machine', 'MachinePool');
+  if (owner === undefined) return undefined;
+  const kind = owner.kind === 'MachinePool' ? 'MachinePool' : 'Machine';
+  const known = kind === 'Machine' ? machines.get(`${namespace}/${owner.name}`) : undefined;
+  const found = known ?? (await readObject(api, versions, kind, namespace, owner.name, signal));
+  return found?.metadata.uid === owner.uid ? found : undefined;
 }
 
 /** The objects that a bootstrap data Secret belongs to. */

@@ -2,8 +2,8 @@ import { type Api, isStatus } from '../cluster/api.ts';
 import { type FollowOptions, follow } from '../cluster/follow.ts';
 import { pause } from '../cluster/leader.ts';
 import { configNameOf, keyOf, ObjectStore, objectOf } from '../cluster/object-store.ts';
-import { CORE_GROUP, type KubernetesObject, ownerOf } from '../cluster/objects.ts';
-import { collectionPath, readObject, type ServedVersions } from '../cluster/related.ts';
+import { CORE_GROUP, type KubernetesObject } from '../cluster/objects.ts';
+import { collectionPath, owningMachine, type ServedVersions } from '../cluster/related.ts';
 import type { Conversions } from '../conversions/pool.ts';
 import type { Profiles } from '../handover/profiles.ts';
 import { errorText, type Log } from '../telemetry/log.ts';
@@ -217,7 +217,7 @@ class Provider {
   }
 
   async #provide(key: string, config: Config, signal: AbortSignal): Promise<void> {
-    const owner = await this.#ownerOf(config, signal);
+    const owner = await owningMachine(this.#context, this.#machines, config, signal);
     // Cluster API sets the owner; without one there is nothing to do.
     if (owner === undefined) return;
     const { api, log } = this.#context;
@@ -239,17 +239,6 @@ class Provider {
       const { reason, message } = error;
       await tell({ isReady: false, secret: config.status?.dataSecretName, reason, message });
     }
-  }
-
-  async #ownerOf(config: Config, signal: AbortSignal): Promise<KubernetesObject | undefined> {
-    const { api, versions } = this.#context;
-    const { namespace = '' } = config.metadata;
-    const owner = ownerOf(config, CORE_GROUP, 'Machine', 'MachinePool');
-    if (owner === undefined) return undefined;
-    const kind = owner.kind === 'MachinePool' ? 'MachinePool' : 'Machine';
-    const known = kind === 'Machine' ? this.#machines.get(`${namespace}/${owner.name}`) : undefined;
-    const found = known ?? (await readObject(api, versions, kind, namespace, owner.name, signal));
-    return found?.metadata.uid === owner.uid ? found : undefined;
   }
 }
 

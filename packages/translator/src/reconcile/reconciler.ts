@@ -11,7 +11,7 @@ import {
   objectOf,
 } from '../cluster/object-store.ts';
 import { BOOTSTRAP_GROUP, CLUSTER_LABEL, CORE_GROUP, type KubernetesObject, ownerOf } from '../cluster/objects.ts';
-import { collectionPath, readObject, type ServedVersions } from '../cluster/related.ts';
+import { collectionPath, owningMachine, readObject, type ServedVersions } from '../cluster/related.ts';
 import { hasBootstrapData, isOptedIn } from '../handover/opt-in.ts';
 import { type Profiles, profileFor } from '../handover/profiles.ts';
 import type { Judged } from '../reports/conditions.ts';
@@ -199,7 +199,7 @@ class Reconciler {
     const secretName = dataSecretOf(config);
     const { namespace = '' } = config.metadata;
     if (secretName === undefined) return;
-    const machine = await this.#machineOf(config, signal);
+    const machine = await owningMachine(this.#context, this.#machines, config, signal);
     if (machine === undefined) return;
     if (!isOptedIn([machine, config, await this.#clusterOf(config, signal)])) return;
     const state = JSON.stringify([
@@ -216,17 +216,6 @@ class Reconciler {
     const path = `/api/v1/namespaces/${namespace}/secrets/${encodeURIComponent(secretName)}`;
     const verdict = await verdictAt(api, path, config, signal);
     if (verdict !== undefined) await this.#tell(config, machine, verdict, signal);
-  }
-
-  async #machineOf(config: KubernetesObject, signal: AbortSignal): Promise<KubernetesObject | undefined> {
-    const { api, versions } = this.#context;
-    const { namespace = '' } = config.metadata;
-    const owner = ownerOf(config, CORE_GROUP, 'Machine', 'MachinePool');
-    if (owner === undefined) return undefined;
-    const kind = owner.kind === 'MachinePool' ? 'MachinePool' : 'Machine';
-    const known = kind === 'Machine' ? this.#machines.get(`${namespace}/${owner.name}`) : undefined;
-    const found = known ?? (await readObject(api, versions, kind, namespace, owner.name, signal));
-    return found?.metadata.uid === owner.uid ? found : undefined;
   }
 
   async #clusterOf({ metadata }: KubernetesObject, signal: AbortSignal): Promise<KubernetesObject | undefined> {

@@ -3,8 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { stringify } from 'yaml';
-import { EXAMPLES, goldenUserData, withRelatedObjects } from '../../../support/capi.ts';
+import { dataSecret, EXAMPLES, withRelatedObjects } from '../../../support/capi.ts';
 import { commandLine } from '../../../support/command-line.ts';
 
 const FIXTURES = join(import.meta.dirname, '../../../fixtures/capi');
@@ -24,14 +23,7 @@ describe('machineadm convert', () => {
   const convert = (...args: readonly string[]) => commandLine('convert', ...args);
 
   test('reads a data Secret, and writes a document that validates', async () => {
-    const [example] = EXAMPLES;
-    const secret = {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'prod-a-0', namespace: 'clusters', labels: { 'cluster.x-k8s.io/cluster-name': 'prod-a' } },
-      data: { format: btoa('cloud-config'), value: btoa(goldenUserData(example.name, 'init')) },
-    };
-    const { status, stdout, stderr } = await convert('-f', lay('secret.yaml', stringify(secret)));
+    const { status, stdout, stderr } = await convert('-f', lay('secret.yaml', dataSecret()));
     assert.equal(status, 0, stderr);
     assert.match(stderr, /^warning HookContinues: /m);
     assert.ok(!/PRIVATE KEY|REPLACE-WITH/.test(stderr), 'no secret in the report');

@@ -5,8 +5,8 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { parse, stringify } from 'yaml';
-import { EXAMPLES, goldenUserData } from '../../../support/capi.ts';
+import { parse } from 'yaml';
+import { dataSecret } from '../../../support/capi.ts';
 import { commandLine } from '../../../support/command-line.ts';
 import { needs } from '../../../support/needs.ts';
 import { newKey, testRelease } from '../../../support/release.ts';
@@ -279,14 +279,7 @@ describe('machineadm wrap', () => {
   });
 
   test('replaces a data Secret with one whose user data contains the document that convert prints', async () => {
-    const [example] = EXAMPLES;
-    const secret = {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'prod-a-0', namespace: 'clusters', labels: { 'cluster.x-k8s.io/cluster-name': 'prod-a' } },
-      data: { format: btoa('cloud-config'), value: btoa(goldenUserData(example.name, 'init')) },
-    };
-    const converted = await commandLine('convert', '-f', lay('secret.yaml', stringify(secret)));
+    const converted = await commandLine('convert', '-f', lay('secret.yaml', dataSecret()));
     assert.equal(converted.status, 0, converted.stderr);
     const args = ['--format', 'cloud-init', '--profile', 'capv', '--secret', 'prod-a-0-machineadm'];
     const { status, stdout, stderr } = await wrap('-f', lay('converted.yaml', converted.stdout), ...args);

@@ -5,7 +5,7 @@ import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { containerdStep } from '../../../../src/features/containerd/index.ts';
 import { containerdModel, registryEndpoint, runtimeModel } from '../../../support/containerd-model.ts';
 import { facts } from '../../../support/facts.ts';
-import { hostModel } from '../../../support/host-model.ts';
+import { fileModel, hostModel } from '../../../support/host-model.ts';
 import { type MemoryMachine, memoryHost } from '../../../support/memory-host.ts';
 
 const step = containerdStep();
@@ -84,15 +84,7 @@ describe('what containerd needs, before any change', () => {
       'ContainerdRuntimeMissing /opt/special is not installed',
     ];
     assert.deepEqual(await missing({ runtimes }), both);
-    const file = (path: string) => ({
-      path,
-      content: { kind: 'inline', bytes: new Uint8Array() } as const,
-      mode: 0o755,
-      user: 'root',
-      group: 'root',
-      directoryMode: 0o755,
-      append: false,
-    });
+    const file = (path: string) => fileModel(path, '', { mode: 0o755 });
     const laid = { host: { files: [file('/opt/special'), file('/etc/base.json')] } };
     assert.deepEqual(await missing({ runtimes }, laid), []);
     const hooks = { early: HOOK, beforeBootstrap: undefined, afterBootstrap: undefined };

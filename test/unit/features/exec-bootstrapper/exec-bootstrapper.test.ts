@@ -8,7 +8,7 @@ import { commandKilled } from '../../../../src/host/commands/killed.ts';
 import { PIPELINE } from '../../../../src/pipeline/pipeline.ts';
 import { startHealthz } from '../../../support/api-server.ts';
 import { facts } from '../../../support/facts.ts';
-import { hostModel } from '../../../support/host-model.ts';
+import { fileModel, hostModel } from '../../../support/host-model.ts';
 import { inlineSecret, kubernetesModel } from '../../../support/kubernetes-model.ts';
 import { type MemoryProgram, memoryHost } from '../../../support/memory-host.ts';
 import { shortPauses } from '../../../support/short-pauses.ts';
@@ -87,15 +87,7 @@ describe("a program in kubeadm's place", () => {
       ['ExecBootstrapperMissing'],
     );
     assert.deepEqual(await missing(machine(), memoryHost(programs())), []);
-    const file = {
-      path: PROGRAM,
-      content: { kind: 'inline' as const, bytes: new Uint8Array() },
-      mode: 0o755,
-      user: 'root',
-      group: 'root',
-      directoryMode: 0o755,
-      append: false,
-    };
+    const file = fileModel(PROGRAM, '', { mode: 0o755 });
     const model = machine();
     assert.deepEqual(await missing({ ...model, host: { ...model.host, files: [file] } }), []);
   });

@@ -1,22 +1,13 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
-import type { FileModel, UserModel } from '@machineadm/document/model/index.ts';
+import type { FileModel } from '@machineadm/document/model/index.ts';
 import type { SecretSource } from '@machineadm/document/secrets/secret.ts';
 import { files } from '../../../../src/features/files/index.ts';
 import { appended } from '../../../../src/owned-files/content.ts';
-import { hostModel } from '../../../support/host-model.ts';
+import { fileModel, hostModel, userModel } from '../../../support/host-model.ts';
 import { memoryHost, queryOnly } from '../../../support/memory-host.ts';
 import { planned, runStep } from '../../../support/run-step.ts';
-
-function file(path: string, content: FileModel['content'], different: Partial<FileModel> = {}): FileModel {
-  const append = false;
-  return { path, content, mode: 0o644, user: 'root', group: 'root', directoryMode: 0o755, append, ...different };
-}
-
-function inline(path: string, text: string, different: Partial<FileModel> = {}): FileModel {
-  return file(path, { kind: 'inline', bytes: new TextEncoder().encode(text) }, different);
-}
 
 const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 const bytes = (value: string): Uint8Array => new TextEncoder().encode(value);
@@ -42,7 +33,7 @@ describe('a file that is appended to', () => {
 
   test('is appended to once, however often it runs and whatever others add behind it', async () => {
     const host = memoryHost({ files: { '/etc/hosts': '127.0.0.1 localhost\n' } });
-    const model = hostModel({ files: [inline('/etc/hosts', '10.0.0.1 api\n', { append: true })] });
+    const model = hostModel({ files: [fileModel('/etc/hosts', '10.0.0.1 api\n', { append: true })] });
     assert.deepEqual((await runStep(files, host, model)).left, []);
     assert.equal(host.text('/etc/hosts'), '127.0.0.1 localhost\n10.0.0.1 api\n');
     host.put('/etc/hosts', '127.0.0.1 localhost\n10.0.0.1 api\n10.0.0.2 other\n');
@@ -52,7 +43,7 @@ describe('a file that is appended to', () => {
   test('keeps its mode and owner where the document names none', async () => {
     const host = memoryHost({ files: { '/etc/sudoers': { content: 'root ALL\n', mode: 0o440, uid: 0, gid: 7 } } });
     const keeps = { append: true, keepsMode: true, keepsOwner: true };
-    const run = await runStep(files, host, hostModel({ files: [inline('/etc/sudoers', 'a ALL\n', keeps)] }));
+    const run = await runStep(files, host, hostModel({ files: [fileModel('/etc/sudoers', 'a ALL\n', keeps)] }));
     assert.deepEqual(run.left, []);
     const stat = await host.stat('/etc/sudoers');
     assert.deepEqual([stat?.mode, stat?.uid, stat?.gid], [0o440, 0, 7]);
@@ -60,7 +51,11 @@ describe('a file that is appended to', () => {
 
   test('shows in the plan what it adds', async () => {
     const host = memoryHost({ files: { '/etc/hosts': 'a\n' } });
-    const [change] = await planned(files, host, hostModel({ files: [inline('/etc/hosts', 'b\n', { append: true })] }));
+    const [change] = await planned(
+      files,
+      host,
+      hostModel({ files: [fileModel('/etc/hosts', 'b\n', { append: true })] }),
+    );
     assert.match(change?.summary ?? '', /append 2 bytes of the document/);
     assert.match(change?.diff ?? '', /\+b/);
   });
@@ -69,7 +64,7 @@ describe('a file that is appended to', () => {
 describe('a file that is downloaded', () => {
   const url = 'https://files.example/tool?signature=sixteen-letters';
   const download = (body: string, different: Partial<Extract<FileModel['content'], { kind: 'http' }>> = {}) =>
-    file('/opt/tool', { kind: 'http', url, sha256: sha256(body), headers: {}, ...different }, { mode: 0o755 });
+    fileModel('/opt/tool', { kind: 'http', url, sha256: sha256(body), headers: {}, ...different }, { mode: 0o755 });
 
   test('is fetched by the run and not by the plan, which knows its digest', async () => {
     const host = memoryHost({ http: () => ({ body: 'the tool' }) });
@@ -130,7 +125,7 @@ describe('a file that is downloaded', () => {
 describe('a file with a secret that has effects to find out', () => {
   const source: SecretSource = { kind: 'exec', command: ['fetch-token'], timeoutMs: 1000 };
   const model = hostModel({
-    files: [file('/etc/token', { kind: 'secret', secret: { name: 'secrets.token', source } }, { mode: 0o600 })],
+    files: [fileModel('/etc/token', { kind: 'secret', secret: { name: 'secrets.token', source } }, { mode: 0o600 })],
   });
 
   test('is planned as known after the secrets, whether it is there or not', async () => {
@@ -151,22 +146,8 @@ describe('a file with a secret that has effects to find out', () => {
 });
 
 describe('an owner that the document itself makes', () => {
-  const app: UserModel = {
-    name: 'app',
-    uid: undefined,
-    gecos: undefined,
-    primaryGroup: undefined,
-    groups: [],
-    home: undefined,
-    shell: undefined,
-    system: false,
-    passwordHash: undefined,
-    locked: true,
-    inactive: false,
-    sudo: [],
-    sshAuthorizedKeys: undefined,
-  };
-  const owned = inline('/etc/app', 'x', { user: 'app', group: 'app' });
+  const app = userModel({ name: 'app' });
+  const owned = fileModel('/etc/app', 'x', { user: 'app', group: 'app' });
 
   test('is no obstacle, and known after the users', async () => {
     const model = hostModel({ users: [app], files: [owned] });

@@ -6,20 +6,15 @@ import { Secret } from '@machineadm/document/secrets/secret.ts';
 import { files } from '../../../../src/features/files/index.ts';
 import { mountPointsOf } from '../../../../src/host/files/paths.ts';
 import { NO_ACCOUNTS } from '../../../../src/owned-files/obstacles.ts';
-import { hostModel } from '../../../support/host-model.ts';
+import { fileModel, hostModel } from '../../../support/host-model.ts';
 import { memoryHost } from '../../../support/memory-host.ts';
 import { planned, runStep } from '../../../support/run-step.ts';
 
 const EARLY = { shell: 'sh', onError: 'Fail', timeoutMs: 1000, frequency: 'Once', commands: ['true'] } as const;
 
-function inline(path: string, text: string, different: Partial<FileModel> = {}): FileModel {
-  const content = { kind: 'inline', bytes: new TextEncoder().encode(text) } as const;
-  return { path, content, mode: 0o644, user: 'root', group: 'root', directoryMode: 0o755, append: false, ...different };
-}
-
 function secret(path: string, value: string): FileModel {
   const source = { kind: 'value', secret: new Secret(value) } as const;
-  return inline(path, '', { content: { kind: 'secret', secret: { name: 'token', source } }, mode: 0o600 });
+  return fileModel(path, '', { content: { kind: 'secret', secret: { name: 'token', source } }, mode: 0o600 });
 }
 
 function documentOf(...list: FileModel[]) {
@@ -30,8 +25,8 @@ describe('files', () => {
   test('are written in order with owner and mode, and a second run changes nothing', async () => {
     const host = memoryHost({ users: { app: 1000 }, groups: { app: 1001 } });
     const model = documentOf(
-      inline('/etc/a', 'one\n'),
-      inline('/opt/b', 'two', { mode: 0o4750, user: 'app', group: 'app' }),
+      fileModel('/etc/a', 'one\n'),
+      fileModel('/opt/b', 'two', { mode: 0o4750, user: 'app', group: 'app' }),
     );
     const run = await runStep(files, host, model);
     assert.deepEqual(host.log.slice(0, 2), ['write /etc/a 0644 0:0', 'write /opt/b 4750 1000:1001']);
@@ -42,7 +37,7 @@ describe('files', () => {
 
   test('the plan says what differs, and shows a text that every user may read', async () => {
     const host = memoryHost({ files: { '/etc/motd': { content: 'old\n', mode: 0o664, gid: 5 } } });
-    const [change] = await planned(files, host, documentOf(inline('/etc/motd', 'new\n')));
+    const [change] = await planned(files, host, documentOf(fileModel('/etc/motd', 'new\n')));
     assert.equal(change?.id, 'files//etc/motd');
     assert.equal(
       change?.summary,
@@ -55,7 +50,7 @@ describe('files', () => {
   test('a long file is compared whole, and one that is too long for it says so', async () => {
     const present = (bytes: number) =>
       memoryHost({ files: { '/etc/long': { content: '1234567\n'.repeat(bytes / 8) } } });
-    const model = documentOf(inline('/etc/long', `${'1234567\n'.repeat(20_000)}last\n`));
+    const model = documentOf(fileModel('/etc/long', `${'1234567\n'.repeat(20_000)}last\n`));
     assert.equal(
       (await planned(files, present(160_000), model))[0]?.diff,
       '@@ -19998,3 +19998,4 @@\n 1234567\n 1234567\n 1234567\n+last',
@@ -68,7 +63,10 @@ describe('files', () => {
 
   test('nothing is shown of a file that not every user may read, before or after', async () => {
     const host = memoryHost({ files: { '/etc/was': { content: 'hunter2\n', mode: 0o600 } } });
-    const model = documentOf(inline('/etc/was', 'public\n'), inline('/etc/becomes', 'hunter3\n', { mode: 0o640 }));
+    const model = documentOf(
+      fileModel('/etc/was', 'public\n'),
+      fileModel('/etc/becomes', 'hunter3\n', { mode: 0o640 }),
+    );
     for (const change of await planned(files, host, model)) {
       assert.equal(change.diff, undefined);
       assert.doesNotMatch(change.summary, /hunter/);
@@ -89,12 +87,12 @@ describe('files', () => {
   });
 
   test('a file below /run is of the node: an image cannot hold it', async () => {
-    assert.deepEqual(await planned(files, memoryHost(), documentOf(inline('/run/x', '')), { scope: 'base' }), []);
+    assert.deepEqual(await planned(files, memoryHost(), documentOf(fileModel('/run/x', '')), { scope: 'base' }), []);
   });
 
   test('a file is copied from this machine, and again when its source changes', async () => {
     const host = memoryHost({ files: { '/srv/source': 'one' } });
-    const model = documentOf(inline('/etc/copy', '', { content: { kind: 'file', path: '/srv/source' } }));
+    const model = documentOf(fileModel('/etc/copy', '', { content: { kind: 'file', path: '/srv/source' } }));
     await runStep(files, host, model);
     assert.equal(host.text('/etc/copy'), 'one');
     host.put('/srv/source', 'two');
@@ -103,15 +101,15 @@ describe('files', () => {
 
   test('a copy of a file that the same document changes is planned with it', async () => {
     const host = memoryHost({ files: { '/etc/first': 'old', '/etc/copy': 'old' } });
-    const copy = inline('/etc/copy', '', { content: { kind: 'file', path: '/etc/first' } });
-    const run = await runStep(files, host, documentOf(inline('/etc/first', 'new'), copy));
+    const copy = fileModel('/etc/copy', '', { content: { kind: 'file', path: '/etc/first' } });
+    const run = await runStep(files, host, documentOf(fileModel('/etc/first', 'new'), copy));
     assert.equal(run.changes.length, 2);
     assert.equal(host.text('/etc/copy'), 'new');
     assert.deepEqual(run.left, []);
   });
 
   test('a source that an early hook may bring is known after the hooks', async () => {
-    const list = [inline('/etc/copy', '', { content: { kind: 'file', path: '/srv/source' } })];
+    const list = [fileModel('/etc/copy', '', { content: { kind: 'file', path: '/srv/source' } })];
     const model = hostModel({
       files: list,
       hooks: { early: EARLY, beforeBootstrap: undefined, afterBootstrap: undefined },
@@ -133,12 +131,12 @@ describe('files', () => {
       },
     });
     const list = [
-      inline('/etc/fine', ''),
-      inline('/etc/mine', '', { user: 'nobody-here', group: 'no-group' }),
-      inline('/etc/link', ''),
-      inline('/etc/directory', ''),
-      inline('/etc/file/below', ''),
-      inline('/etc/copy', '', { content: { kind: 'file', path: '/srv/absent' } }),
+      fileModel('/etc/fine', ''),
+      fileModel('/etc/mine', '', { user: 'nobody-here', group: 'no-group' }),
+      fileModel('/etc/link', ''),
+      fileModel('/etc/directory', ''),
+      fileModel('/etc/file/below', ''),
+      fileModel('/etc/copy', '', { content: { kind: 'file', path: '/srv/absent' } }),
     ];
     const found = [
       ['FileOwnerUnknown', '/etc/mine: the user nobody-here does not exist'],
@@ -165,7 +163,10 @@ describe('files', () => {
   });
 
   test('an image bake is not held up by what only files of the node lack', async () => {
-    const list = [inline('/etc/a', ''), inline('/etc/copy', '', { content: { kind: 'file', path: '/srv/absent' } })];
+    const list = [
+      fileModel('/etc/a', ''),
+      fileModel('/etc/copy', '', { content: { kind: 'file', path: '/srv/absent' } }),
+    ];
     const missing = await files.preflight?.(memoryHost(), {
       files: list,
       afterHooks: false,
@@ -183,7 +184,7 @@ describe('files', () => {
 
   test('a secret that is not there is SecretUnavailable', async () => {
     const content = { kind: 'secret', secret: { name: 'token', source: { kind: 'file', path: '/run/none' } } } as const;
-    await assert.rejects(runStep(files, memoryHost(), documentOf(inline('/etc/token', '', { content }))), {
+    await assert.rejects(runStep(files, memoryHost(), documentOf(fileModel('/etc/token', '', { content }))), {
       reason: 'SecretUnavailable',
     });
   });
@@ -194,7 +195,11 @@ describe('files', () => {
         '/proc/self/mountinfo': '22 1 8:1 / / rw - ext4 /dev/sda1 rw\n30 22 8:2 / /var/li\\040b rw - xfs /dev/sdb rw\n',
       },
     });
-    await runStep(files, host, documentOf(inline('/etc/a', ''), inline('/etc/b/c', ''), inline('/var/li b/x', '')));
+    await runStep(
+      files,
+      host,
+      documentOf(fileModel('/etc/a', ''), fileModel('/etc/b/c', ''), fileModel('/var/li b/x', '')),
+    );
     assert.deepEqual(
       host.log.filter((line) => line.startsWith('sync')),
       ['sync /', 'sync /var/li b'],

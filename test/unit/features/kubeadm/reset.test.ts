@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { KubernetesModel, Model } from '@machineadm/document/model/index.ts';
 import { kubeadmReset } from '../../../../src/features/kubeadm/reset.ts';
 import type { StepRecord } from '../../../../src/step/index.ts';
-import { hostModel } from '../../../support/host-model.ts';
+import { fileModel, hostModel } from '../../../support/host-model.ts';
 import { kubernetesModel } from '../../../support/kubernetes-model.ts';
 import { type MemoryProgram, memoryHost } from '../../../support/memory-host.ts';
 import { bench } from '../../../support/step-bench.ts';
@@ -100,9 +100,7 @@ describe('cleaning up before kubeadm', () => {
 
   test('does not take files of the document for leftovers', async () => {
     const path = '/etc/kubernetes/pki/ca.crt';
-    const content = { kind: 'inline', bytes: new Uint8Array() } as const;
-    const file = { path, content, mode: 0o644, user: 'root', group: 'root', directoryMode: 0o755, append: false };
-    const model = { ...hostModel({ files: [file] }), kubernetes: kubernetesModel() };
+    const model = { ...hostModel({ files: [fileModel(path, '')] }), kubernetes: kubernetesModel() };
     const step = bench(kubeadmReset, machine({ [path]: 'x' }), model);
     assert.deepEqual(await step.plan({ bootstrap: 'attempted', inventory: [] }), []);
   });

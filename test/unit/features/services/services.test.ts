@@ -5,7 +5,7 @@ import { services } from '../../../../src/features/services/index.ts';
 import type { UnitFacts } from '../../../../src/host/seam/services.ts';
 import { facts } from '../../../support/facts.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
-import { hostModel } from '../../../support/host-model.ts';
+import { fileModel, hostModel } from '../../../support/host-model.ts';
 import { type MemoryMachine, memoryHost } from '../../../support/memory-host.ts';
 import { planned, runStep } from '../../../support/run-step.ts';
 
@@ -18,9 +18,7 @@ function documentOf(service: Partial<ServiceModel>, files: readonly FileModel[] 
 }
 
 function unitFile(text: string): FileModel {
-  const content = { kind: 'inline', bytes: new TextEncoder().encode(text) } as const;
-  const path = '/etc/systemd/system/app.service';
-  return { path, content, mode: 0o644, user: 'root', group: 'root', directoryMode: 0o755, append: false };
+  return fileModel('/etc/systemd/system/app.service', text);
 }
 
 async function missing(machine: MemoryMachine, model: ReturnType<typeof hostModel>) {

@@ -7,30 +7,11 @@ import { withManagedKeys } from '../../../../src/features/users/authorized-keys.
 import { users } from '../../../../src/features/users/index.ts';
 import { EMPTY_RECORD } from '../../../../src/step/index.ts';
 import { facts } from '../../../support/facts.ts';
-import { hostModel } from '../../../support/host-model.ts';
+import { hostModel, userModel } from '../../../support/host-model.ts';
 import { type MemoryMachine, type MemoryProgram, memoryHost, queryOnly } from '../../../support/memory-host.ts';
 import { planned, runStep } from '../../../support/run-step.ts';
 
 const KEY = 'ssh-ed25519 AAAAC3Nza ada';
-
-function user(different: Partial<UserModel> = {}): UserModel {
-  return {
-    name: 'ada',
-    uid: undefined,
-    gecos: undefined,
-    primaryGroup: undefined,
-    groups: [],
-    home: undefined,
-    shell: undefined,
-    system: false,
-    passwordHash: undefined,
-    locked: true,
-    inactive: false,
-    sudo: [],
-    sshAuthorizedKeys: undefined,
-    ...different,
-  };
-}
 
 /** A machine with the user ada, locked, and these other files. */
 function withAda(more: MemoryMachine['files'] = {}, programs: MemoryMachine['programs'] = {}): MemoryMachine {
@@ -64,7 +45,7 @@ describe('groups', () => {
   test('are those of the document and those that its users need, once each', () => {
     const model = hostModel({
       groups: [{ name: 'wheel', gid: 10, system: true }],
-      users: [user({ primaryGroup: 'people', groups: ['wheel', 'docker'] })],
+      users: [userModel({ primaryGroup: 'people', groups: ['wheel', 'docker'] })],
     });
     assert.deepEqual(
       groups.desired(model, facts())?.map(({ name, gid }) => [name, gid]),
@@ -77,12 +58,12 @@ describe('groups', () => {
   });
 
   test('none is asked for without any', () => {
-    assert.equal(groups.desired(hostModel({ users: [user()] }), facts()), undefined);
+    assert.equal(groups.desired(hostModel({ users: [userModel()] }), facts()), undefined);
   });
 
   test('that a directory knows are not made again', async () => {
     const host = memoryHost({ groups: { staff: 70001 } });
-    assert.deepEqual(await planned(groups, host, hostModel({ users: [user({ groups: ['staff'] })] })), []);
+    assert.deepEqual(await planned(groups, host, hostModel({ users: [userModel({ groups: ['staff'] })] })), []);
   });
 
   test('are created with id and kind, which belongs into an image', async () => {
@@ -113,7 +94,7 @@ describe('groups', () => {
 describe('users', () => {
   test('none asks for nothing; one that is as wanted needs nothing', async () => {
     assert.equal(users.desired(hostModel(), facts()), undefined);
-    assert.deepEqual(await planOf(withAda(), user()), []);
+    assert.deepEqual(await planOf(withAda(), userModel()), []);
   });
 
   test('a new one is created in one command, with the group of its name where that exists', async () => {
@@ -122,7 +103,7 @@ describe('users', () => {
     await runStep(
       users,
       host,
-      hostModel({ users: [user({ uid: 7, shell: '/bin/bash', gecos: 'A L', system: true })] }),
+      hostModel({ users: [userModel({ uid: 7, shell: '/bin/bash', gecos: 'A L', system: true })] }),
     ).catch(() => undefined);
     assert.equal(
       host.log[0],
@@ -135,7 +116,7 @@ describe('users', () => {
       name: 'secrets.p',
       source: { kind: 'value', secret: new Secret('$6$salt$hashhash') },
     } as const;
-    const changes = await planOf({}, user({ passwordHash, sudo: ['ALL=(ALL) ALL'], sshAuthorizedKeys: [KEY] }));
+    const changes = await planOf({}, userModel({ passwordHash, sudo: ['ALL=(ALL) ALL'], sshAuthorizedKeys: [KEY] }));
     assert.deepEqual(
       changes.map(({ id, scope }) => `${id} ${scope}`),
       ['users/ada base', 'users/ada/password node', 'users/ada/sudo base', 'users/ada/authorized-keys base'],
@@ -145,27 +126,10 @@ describe('users', () => {
 
   test('a hash that only a run may find out is known after it, and its absence is no error of a plan', async () => {
     const passwordHash = { name: 'secrets.p', source: { kind: 'exec', command: ['/bin/p'], timeoutMs: 1000 } } as const;
-    const desired = users.desired(hostModel({ users: [user({ passwordHash })] }), facts());
+    const desired = users.desired(hostModel({ users: [userModel({ passwordHash })] }), facts());
     assert.ok(desired !== undefined);
     const host = queryOnly(memoryHost(withAda()));
-    const actual = await users.inspect(host, desired, {
-      interrupted: new Set(),
-      ran: new Set(),
-      done: new Set(),
-      doneInRun: new Set(),
-      notes: new Map(),
-      hookEdits: new Map(),
-      foreignLeftovers: false,
-      bootstrap: 'none',
-      attempts: [],
-      inventory: undefined,
-      created: () => false,
-      owned: new Map(),
-      memory: EMPTY_RECORD.memory,
-      owed: new Set(),
-      reboot: 'none' as const,
-      upgrade: undefined,
-    });
+    const actual = await users.inspect(host, desired, EMPTY_RECORD);
     assert.deepEqual(
       users.plan(desired, actual).map(({ id, knownAfter }) => [id, knownAfter]),
       [['users/ada/password', 'secrets']],
@@ -180,7 +144,7 @@ describe('users', () => {
     };
     const host = memoryHost(withAda({}, { chpasswd }));
     const passwordHash = { name: 'p', source: { kind: 'value', secret: new Secret('$6$salt$hashhash') } } as const;
-    await runStep(users, host, hostModel({ users: [user({ passwordHash, locked: false })] }));
+    await runStep(users, host, hostModel({ users: [userModel({ passwordHash, locked: false })] }));
     assert.deepEqual(inputs, ['ada:$6$salt$hashhash\n']);
     assert.equal(host.log[0], 'run chpasswd -e');
   });
@@ -188,7 +152,7 @@ describe('users', () => {
   test('expiry is set, and only its own mark is taken back', async () => {
     const shadow = (expires: string) => withAda({ '/etc/shadow': `ada:!:19000:0:99999:7::${expires}:\n` });
     const ids = async (expires: string, inactive: boolean) =>
-      (await planOf(shadow(expires), user({ inactive }))).map(({ summary }) => summary);
+      (await planOf(shadow(expires), userModel({ inactive }))).map(({ summary }) => summary);
     assert.deepEqual(await ids('', true), ['ada: expire the account']);
     assert.deepEqual(await ids('1', true), []);
     assert.deepEqual(await ids('1', false), ['ada: let the account live']);
@@ -198,7 +162,7 @@ describe('users', () => {
   describe('sudo', () => {
     const SUDOERS = { '/etc/sudoers': 'root ALL=(ALL:ALL) ALL\n@includedir /etc/sudoers.d\n' };
     const path = '/etc/sudoers.d/90-machineadm-ada';
-    const grant = user({ sudo: ['ALL=(ALL) NOPASSWD:ALL'] });
+    const grant = userModel({ sudo: ['ALL=(ALL) NOPASSWD:ALL'] });
 
     test('is written for root only, and a second run changes nothing', async () => {
       const host = memoryHost(withAda(SUDOERS, { visudo: () => ({}) }));
@@ -210,7 +174,7 @@ describe('users', () => {
 
     test('that the document grants no more is taken away', async () => {
       const host = memoryHost(withAda({ [path]: { content: 'ada ALL=(ALL) ALL\n', mode: 0o440 } }));
-      await runStep(users, host, hostModel({ users: [user()] }));
+      await runStep(users, host, hostModel({ users: [userModel()] }));
       assert.deepEqual(host.log, [`remove ${path}`, 'sync /etc']);
     });
 
@@ -240,7 +204,7 @@ describe('users', () => {
 
   describe('before anything is changed', () => {
     test('each tool that a change will run must be there', async () => {
-      const found = await missing({}, user({ locked: false, sshAuthorizedKeys: [KEY] }));
+      const found = await missing({}, userModel({ locked: false, sshAuthorizedKeys: [KEY] }));
       assert.deepEqual(
         found.map(({ what }) => what),
         ['useradd is not installed', 'chpasswd is not installed', 'setpriv is not installed'],
@@ -249,20 +213,20 @@ describe('users', () => {
     });
 
     test('none where nothing is to change', async () => {
-      assert.deepEqual(await missing(withAda(), user()), []);
+      assert.deepEqual(await missing(withAda(), userModel()), []);
     });
 
     test('a user or group of a directory is AccountConflict', async () => {
-      assert.deepEqual(reasonsOf(await missing({ users: { ada: 70001 } }, user())), ['AccountConflict']);
+      assert.deepEqual(reasonsOf(await missing({ users: { ada: 70001 } }, userModel())), ['AccountConflict']);
       const machine = withAda();
-      const found = await missing({ ...machine, groups: { staff: 70002 } }, user({ groups: ['staff'] }));
+      const found = await missing({ ...machine, groups: { staff: 70002 } }, userModel({ groups: ['staff'] }));
       assert.deepEqual(reasonsOf(found), ['AccountConflict']);
     });
 
     test('what an early hook may bring is checked after it', async () => {
       const early = { shell: 'sh', onError: 'Fail', timeoutMs: 1, commands: ['true'], frequency: 'Once' } as const;
       const hooks = { early, beforeBootstrap: undefined, afterBootstrap: undefined };
-      const desired = users.desired(hostModel({ users: [user()], hooks }), facts());
+      const desired = users.desired(hostModel({ users: [userModel()], hooks }), facts());
       assert.ok(desired !== undefined);
       assert.deepEqual(await users.preflight?.(memoryHost(), desired), []);
     });
@@ -283,10 +247,10 @@ describe('users', () => {
     ] as const) {
       test(`${what} in the way is reported by the plan and is AuthorizedKeysNotWritten`, async () => {
         const machine = ssh(files);
-        const [change] = await planOf(machine, user({ sshAuthorizedKeys: [KEY] }));
+        const [change] = await planOf(machine, userModel({ sshAuthorizedKeys: [KEY] }));
         assert.match(change?.summary ?? '', summary);
         await assert.rejects(
-          runStep(users, memoryHost(machine), hostModel({ users: [user({ sshAuthorizedKeys: [KEY] })] })),
+          runStep(users, memoryHost(machine), hostModel({ users: [userModel({ sshAuthorizedKeys: [KEY] })] })),
           {
             reason: 'AuthorizedKeysNotWritten',
           },
@@ -304,7 +268,7 @@ describe('users', () => {
           '/home/ada/.ssh': { type: 'directory', mode: directory, uid: 1000, gid: 1000 },
           '/home/ada/.ssh/authorized_keys': { content: withManagedKeys('', [KEY]), mode: file, uid: 1000, gid: 1000 },
         });
-        const planned = await planOf(machine, user({ sshAuthorizedKeys: [KEY] }));
+        const planned = await planOf(machine, userModel({ sshAuthorizedKeys: [KEY] }));
         assert.deepEqual(
           planned.map(({ id }) => id),
           changes,
@@ -314,7 +278,7 @@ describe('users', () => {
     }
 
     test('nothing is asked of them where the document does not name any', async () => {
-      assert.deepEqual(await planOf(ssh({ '/home/ada/.ssh/authorized_keys': { type: 'symlink' } }), user()), []);
+      assert.deepEqual(await planOf(ssh({ '/home/ada/.ssh/authorized_keys': { type: 'symlink' } }), userModel()), []);
     });
   });
 });
@@ -322,7 +286,7 @@ describe('users', () => {
 describe('the home of a user with keys', () => {
   const KEYS = { sshAuthorizedKeys: [KEY] } as const;
   const SELINUX = { '/sys/fs/selinux/enforce': '1' };
-  const restored = async (files: MemoryMachine['files'], status = 0, list = [user(KEYS)]) => {
+  const restored = async (files: MemoryMachine['files'], status = 0, list = [userModel(KEYS)]) => {
     const restorecon: MemoryProgram = () => ({ status, stderr: 'a line\nrestorecon: no room\n' });
     const host = memoryHost(withAda(files, { restorecon }));
     const desired = users.desired(hostModel({ users: list }), facts());
@@ -353,7 +317,7 @@ describe('the home of a user with keys', () => {
   });
 
   test('is left alone for a user without keys, and for one that is not there', async () => {
-    for (const list of [[user()], [user({ ...KEYS, name: 'gone' })]])
+    for (const list of [[userModel()], [userModel({ ...KEYS, name: 'gone' })]])
       assert.deepEqual((await restored(SELINUX, 0, list)).log, ['sync /etc']);
   });
 });

@@ -7,7 +7,7 @@ import type { ManifestEdit } from '@machineadm/hardening/manifest.ts';
 import type { FoundFile, Observed } from '@machineadm/hardening/observed.ts';
 import { type Remediations, remediationsFor } from '@machineadm/hardening/remediate.ts';
 import { changesFor } from '../../../../src/features/hardening/changes.ts';
-import { hostModel } from '../../../support/host-model.ts';
+import { fileModel, hostModel } from '../../../support/host-model.ts';
 import { kubernetesModel } from '../../../support/kubernetes-model.ts';
 
 const control = (check: Check): Control => ({
@@ -108,16 +108,7 @@ describe('the remedy of a machine', () => {
 });
 
 describe('the host of a document that is hardened', () => {
-  const file = (path: string, different: Partial<FileModel> = {}): FileModel => ({
-    path,
-    content: { kind: 'inline', bytes: new Uint8Array() },
-    mode: 0o644,
-    user: 'root',
-    group: 'root',
-    directoryMode: 0o755,
-    append: false,
-    ...different,
-  });
+  const file = (path: string, different: Partial<FileModel> = {}) => fileModel(path, '', different);
 
   /** What contradicts the control, as `host.files.0`. */
   function against(check: Check, different: Partial<HostModel>) {

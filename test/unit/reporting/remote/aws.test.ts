@@ -6,7 +6,7 @@ import { MetadataService } from '../../../../src/host/cloud/metadata-service.ts'
 import { awsSink } from '../../../../src/reporting/remote/aws.ts';
 import type { AwsRole } from '../../../support/aws-server.ts';
 import { deliver } from '../../../support/deliver.ts';
-import { concludedEvent } from '../../../support/events.ts';
+import { attributesOf, concludedEvent } from '../../../support/events.ts';
 import { startServer } from '../../../support/http-servers.ts';
 import { startAws } from '../../../support/metadata-servers.ts';
 import { type AwsReceiver, startAwsReceiver } from '../../../support/receivers/aws.ts';
@@ -55,16 +55,7 @@ for (const [what, model] of [
       const event = concludedEvent();
       assert.deepEqual(await deliver(sink, event), { kind: 'delivered' });
       assert.deepEqual(aws.received, [{ id: event.id, event }]);
-      assert.deepEqual(aws.attributes, [
-        {
-          id: event.id,
-          type: 'concluded',
-          machine: 'prod-a-md-0',
-          cluster: 'prod-a',
-          outcome: 'Failed',
-          reason: 'SwapEnabled',
-        },
-      ]);
+      assert.deepEqual(aws.attributes, [attributesOf(event)]);
     });
 
     test('that is FIFO receives a group and an id: duplicates count once', async () => {

@@ -6,7 +6,7 @@ import { STEPS_BY_ID } from '../../../../src/pipeline/pipeline.ts';
 import type { StepRecord } from '../../../../src/step/index.ts';
 import type { BeforeRecord, Memory } from '../../../../src/step/memory.ts';
 import { notReported, staysOf } from '../../../../src/undo/removals/stays.ts';
-import { hostModel } from '../../../support/host-model.ts';
+import { hostModel, userModel } from '../../../support/host-model.ts';
 
 /** A machine on which an earlier run made the group `operators`. */
 const MEMORY: Memory = {
@@ -18,22 +18,6 @@ const MEMORY: Memory = {
   isResetting: false,
   isAdopted: false,
   others: () => false,
-};
-
-const USER: HostModel['users'][number] = {
-  name: 'ada',
-  uid: undefined,
-  gecos: undefined,
-  primaryGroup: undefined,
-  groups: [],
-  home: undefined,
-  shell: undefined,
-  system: false,
-  passwordHash: undefined,
-  locked: true,
-  inactive: false,
-  sudo: [],
-  sshAuthorizedKeys: undefined,
 };
 
 const KUBERNETES = {} as NonNullable<Model['kubernetes']>;
@@ -48,8 +32,8 @@ describe('a group that an earlier run made', () => {
   });
 
   test('belongs to the document where a user is a member of it, or has it as the primary group', () => {
-    assert.deepEqual(told({ users: [{ ...USER, groups: ['operators'] }] }), []);
-    assert.deepEqual(told({ users: [{ ...USER, primaryGroup: 'operators' }] }), []);
+    assert.deepEqual(told({ users: [userModel({ groups: ['operators'] })] }), []);
+    assert.deepEqual(told({ users: [userModel({ primaryGroup: 'operators' })] }), []);
     assert.deepEqual(told({ groups: [{ name: 'operators', gid: undefined, system: false }] }), []);
   });
 });
@@ -89,9 +73,9 @@ describe('a change that no run reverts', () => {
       'user:ada',
       'users',
       ['user:ada', 'the user ada stays, with its files: absent: true removes it'],
-      hostModel({ users: [{ ...USER, name: 'bob' }] }),
+      hostModel({ users: [userModel({ name: 'bob' })] }),
       [
-        hostModel({ users: [USER] }),
+        hostModel({ users: [userModel()] }),
         hostModel({ absentNames: [{ kind: 'user', name: 'ada', field: ['host', 'users', 0] }] }),
       ],
     ],

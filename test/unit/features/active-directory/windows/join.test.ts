@@ -511,23 +511,7 @@ describe('the reboot of a join', () => {
     const model = hostModel({ activeDirectory: domainModel() });
     const step = domainStep();
     const desired = step.desired(model, await machine.facts());
-    const record = { interrupted: new Set<string>(), done: new Set<string>(), notes: new Map() };
-    const actual = await step.inspect(machine.queryHost(), desired, {
-      ...record,
-      doneInRun: new Set(),
-      ran: new Set(),
-      hookEdits: new Map(),
-      owed: new Set(),
-      foreignLeftovers: false,
-      bootstrap: 'none',
-      attempts: [],
-      inventory: undefined,
-      created: () => false,
-      owned: new Map(),
-      memory: EMPTY_RECORD.memory,
-      reboot: 'none',
-      upgrade: undefined,
-    });
+    const actual = await step.inspect(machine.queryHost(), desired, EMPTY_RECORD);
     assert.deepEqual(
       step.plan(desired, actual).map(({ id, summary }) => [id, summary]),
       [[JOIN_CHANGE, 'join corp.example.com as WIN-NODE-1, then reboot']],
