@@ -21,14 +21,10 @@ describe('work under a deadline', () => {
   });
 
   test('keeps a result that came in time to a process without processor time', async () => {
-    const block = () => {
-      const until = performance.now() + 200;
-      while (performance.now() < until);
-    };
     // The file is looked at on another thread, long before the timer can fire.
     const work = async () => {
       const found = stat(import.meta.filename);
-      block();
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);
       return (await found).isFile();
     };
     assert.equal(await withTimeout(100, work), true);
