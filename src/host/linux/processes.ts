@@ -41,9 +41,20 @@ export async function allProcesses(): Promise<readonly ProcessInfo[]> {
   return found.filter((process) => process !== undefined);
 }
 
+/**
+ * While a process executes another program, the kernel shows it without an environment for less than a millisecond (Linux
+ * fs/exec.c, begin_new_exec). One that really has none costs these few attempts.
+ */
+const EXECUTING = { attempts: 5, pauseMs: 2 };
+
 /** A variable of the environment that a process was started with; undefined where unset or not readable. */
 export async function environmentVariable(pid: number, name: string): Promise<string | undefined> {
-  const text = await readIfThere(`/proc/${pid}/environ`);
+  const read = async () => await readIfThere(`/proc/${pid}/environ`);
+  let text = await read();
+  for (let attempt = 1; text === '' && attempt < EXECUTING.attempts; attempt += 1) {
+    await sleep(EXECUTING.pauseMs);
+    text = await read();
+  }
   return text
     ?.split('\0')
     .find((entry) => entry.startsWith(`${name}=`))

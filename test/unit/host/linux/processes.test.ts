@@ -42,6 +42,20 @@ describe('processes in /proc', () => {
     assert.equal(await environmentVariable(pid, 'MARK'), undefined);
   });
 
+  test('the environment of a process is found also while it executes another program', {
+    skip: needs('Linux'),
+  }, async () => {
+    const source = 'exec sh -c "$SOURCE"';
+    const env = { MARK: 'x', SOURCE: source, PATH: '/usr/bin:/bin' };
+    const child = spawn('sh', ['-c', source], { env, stdio: 'ignore' });
+    const pid = child.pid ?? assert.fail('not started');
+    try {
+      for (let times = 0; times < 500; times += 1) assert.equal(await environmentVariable(pid, 'MARK'), 'x');
+    } finally {
+      child.kill('SIGKILL');
+    }
+  });
+
   test('a group is signalled as long as it has members', {
     skip: needs('Linux'),
   }, async () => {
