@@ -50,7 +50,7 @@ type Part = (typeof PARTS)[number];
 const ATTACK_TRIES = 10_000;
 
 /** One more than the number of processors, because many tests wait for a process or a timer. */
-const CONCURRENCY = availableParallelism() + 1;
+const CONCURRENCY = availableParallelism() + 2;
 
 const ARCHITECTURE_TEST = 'test/repository/architecture.test.ts';
 
@@ -161,13 +161,23 @@ function temporaryDirectory(): string {
 /** The parts whose files share processes. */
 const SHARED = ['unit', 'repository', 'thorough'] as const;
 
+/** Directories of unit tests that load the same modules share a process: to load them takes up to two seconds. */
+const TOGETHER: readonly (readonly string[])[] = [
+  ['convert', 'document', 'translator'],
+  ['diagnosis', 'kubernetes'],
+  ['archives', 'block-devices', 'carriers', 'cases', 'commands', 'container-runtime', 'owned-files']
+    .concat(['pipeline', 'seal.test.ts', 'shell', 'support', 'trust', 'undo']),
+];
+
 /** Groups the tests of such a part by directory. A group shares one process, because starting one per file takes longer than the tests. */
 function sharedGroups(part: (typeof SHARED)[number]): readonly TestGroup[] {
   const groupOf = (file: string): string => {
     const text = readFileSync(join(root, file), 'utf8');
     const apart = APART.find(([pattern]) => pattern.test(text));
-    const [, name = file] = apart ?? [undefined, `test/${part}/${file.split('/')[2]}`];
-    return name;
+    if (apart !== undefined) return apart[1] ?? file;
+    const directory = file.split('/')[2] ?? '';
+    const together = part === 'unit' ? TOGETHER.find((names) => names.includes(directory)) : undefined;
+    return `test/${part}/${together?.join('+') ?? directory}`;
   };
   const groups = Map.groupBy(filesOf(part), groupOf);
   const env = { TMPDIR: temporaryDirectory() };

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { syncBuiltinESMExports } from 'node:module';
-import timers from 'node:timers/promises';
 import type { Model } from '@machineadm/document/model/index.ts';
 import { madeIn, resetRecords } from '../../src/commands/reset/journal.ts';
 import { activeDirectoryStep } from '../../src/features/active-directory/index.ts';
@@ -17,10 +15,6 @@ import { identity } from '../unit/pipeline/records.ts';
 import { loaded } from './document.ts';
 import { facts } from './facts.ts';
 import type { MemoryHost } from './memory-host.ts';
-
-// Nothing here is worth waiting for: a pause of a step ends at once.
-Object.assign(timers, { setTimeout: async (_ms: number, value: unknown) => value });
-syncBuiltinESMExports();
 
 /** What a killed process does from there on. */
 const KILLED = new Error('killed');

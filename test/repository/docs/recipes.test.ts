@@ -9,6 +9,7 @@ import { loadDocument } from '@machineadm/document/loading/load.ts';
 import { tarOf } from '../../support/archives.ts';
 import { driftMachine } from '../../support/drift-machine.ts';
 import { planHost, runHost } from '../../support/host-run.ts';
+import { noPauses } from '../../support/short-pauses.ts';
 import { assertSameTree, resetHost, treeOf } from '../../support/undo-bench.ts';
 import { memoryJournal } from '../../unit/pipeline/fake-steps.ts';
 
@@ -45,6 +46,7 @@ const imageOfFamilies = () =>
   });
 
 describe('the recipes', () => {
+  noPauses();
   test('are of ten families, each in the index, each with the templates that were read', () => {
     assert.equal(PAGES.length, 10);
     const index = readFileSync(join(RECIPES, 'README.md'), 'utf8');

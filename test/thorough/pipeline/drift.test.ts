@@ -9,6 +9,7 @@ import { type Drift, type Drifts, put } from '../../support/feature-cases.ts';
 import { type HostRun, planHost, runHost } from '../../support/host-run.ts';
 import type { MemoryFile, MemoryHost } from '../../support/memory-host.ts';
 import { leafFields } from '../../support/schema-fields.ts';
+import { noPauses } from '../../support/short-pauses.ts';
 import { assertSameTree, treeOf } from '../../support/undo-bench.ts';
 import { memoryJournal } from '../../unit/pipeline/fake-steps.ts';
 
@@ -85,6 +86,7 @@ function entryFor(field: string): readonly [pattern: string, entry: Drifts] | un
 const FIELDS = leafFields().filter((field) => /^(?:host|containerRuntime)\./.test(field));
 
 describe('the table of drifts', () => {
+  noPauses();
   test('has every field of the host and of the container runtime, and no other', () => {
     const entries = FIELDS.map((field) => [field, entryFor(field)] as const);
     assert.deepEqual(
@@ -110,6 +112,7 @@ describe('the table of drifts', () => {
 });
 
 describe('what changed behind the back of machineadm', () => {
+  noPauses();
   const on = machineFor(EVERYTHING);
   const cases = Object.entries(DRIFTS).flatMap(([field, drifts]) =>
     Array.isArray(drifts) ? drifts.map((drift: Drift) => [field, drift] as const) : [],

@@ -15,6 +15,7 @@ import { facts } from '../../support/facts.ts';
 import { runHost } from '../../support/host-run.ts';
 import type { MemoryHost } from '../../support/memory-host.ts';
 import { leafFields } from '../../support/schema-fields.ts';
+import { noPauses } from '../../support/short-pauses.ts';
 import { hostDocument, Killer, memoryJournal, provisionHost, treeOf } from '../../support/undo-bench.ts';
 import { wholeMachine } from '../../support/whole-machine.ts';
 import type { MemoryJournal } from '../../unit/pipeline/fake-steps.ts';
@@ -38,6 +39,7 @@ for (const [name, yaml] of Object.entries(UNDO_DOCUMENTS)) {
   const isAbsence = yaml.includes('absent: true');
   const stays = STAYS[name];
   describe(`a machine that no longer has ${name} in its document`, () => {
+    noPauses();
     test('had no removal to look for while its document had it', { skip: isAbsence }, async () => {
       const [model, machine, journal] = [await hostDocument(yaml), wholeMachine(), memoryJournal()];
       await provisionHost(machine, model, journal);
@@ -158,6 +160,7 @@ function take(node: unknown, [part = '', ...rest]: readonly string[]): void {
 }
 
 describe('every field of the host and of the container runtime', () => {
+  noPauses();
   const fields = leafFields().filter((field) => /^(?:host|containerRuntime)\./.test(field));
 
   test('may have an entry in the table of dropped fields, and nothing else has one', () => {

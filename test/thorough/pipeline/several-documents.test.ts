@@ -1,8 +1,10 @@
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { checkKilled, checkTogether, hosts } from '../../support/several-documents.ts';
+import { noPauses } from '../../support/short-pauses.ts';
 
 describe('several documents on one machine, whatever they ask for', () => {
+  noPauses();
   for (const [what, count, numRuns] of [
     ['pairs', 2, 30],
     ['triples', 3, 15],

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { describeReset } from '../../../src/undo/reset/plan.ts';
 import { UNDO_DOCUMENTS } from '../../support/all-cases.ts';
 import { killPoints } from '../../support/kill-points.ts';
+import { noPauses } from '../../support/short-pauses.ts';
 import {
   assertSameTree,
   hostDocument,
@@ -17,6 +18,7 @@ import { wholeMachine } from '../../support/whole-machine.ts';
 
 for (const [name, yaml] of Object.entries(UNDO_DOCUMENTS)) {
   describe(`a machine with ${name}`, () => {
+    noPauses();
     test('is after a reset what it was before the run, and a dry run says the same', async () => {
       const model = await hostDocument(yaml);
       const machine = wholeMachine();

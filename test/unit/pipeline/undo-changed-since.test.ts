@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { MemoryHost } from '../../support/memory-host.ts';
+import { noPauses } from '../../support/short-pauses.ts';
 import {
   assertSameTree,
   hostDocument,
@@ -102,6 +103,7 @@ const CHANGES: Readonly<Record<string, Change>> = {
 };
 
 describe('a change that another program made after machineadm', () => {
+  noPauses();
   for (const [name, { document, change, left, stays }] of Object.entries(CHANGES)) {
     test(`is kept and listed, and so by a second reset: ${name}`, async () => {
       const machine = wholeMachine();
