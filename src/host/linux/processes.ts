@@ -42,10 +42,10 @@ export async function allProcesses(): Promise<readonly ProcessInfo[]> {
 }
 
 /**
- * While a process executes another program, the kernel shows it without an environment for less than a millisecond (Linux
- * fs/exec.c, begin_new_exec). One that really has none costs these few attempts.
+ * While a process executes another program, the kernel shows it without an environment for a short time (Linux fs/exec.c,
+ * begin_new_exec): for as long as a busy machine gives it no processor time there. One that really has none costs 100 ms.
  */
-const EXECUTING = { attempts: 5, pauseMs: 2 };
+const EXECUTING = { attempts: 25, pauseMs: 4 };
 
 /** A variable of the environment that a process was started with; undefined where unset or not readable. */
 export async function environmentVariable(pid: number, name: string): Promise<string | undefined> {

@@ -7,7 +7,7 @@ import { failureOf, type Verdict, verdict } from '@machineadm/failures/verdict.t
 import { formatFailure } from '@machineadm/status/progress.ts';
 import { formatVerdict } from '../../../src/commands/diagnose/run.ts';
 import { verdictOn } from '../../../src/diagnosis/index.ts';
-import { capturedTranscripts } from './transcripts.ts';
+import { capturedTranscripts } from '../../unit/diagnosis/transcripts.ts';
 
 /** The error with which a run meets such a failure of kubeadm. */
 function errorOf(lines: readonly ObservedLine[], reason: Reason = 'BootstrapperFailed'): MachineadmError {
