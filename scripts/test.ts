@@ -161,12 +161,16 @@ function temporaryDirectory(): string {
 /** The parts whose files share processes. */
 const SHARED = ['unit', 'repository', 'thorough'] as const;
 
-/** Directories of unit tests that load the same modules share a process: to load them takes up to two seconds. */
-const TOGETHER: readonly (readonly string[])[] = [
+/**
+ * The directories of unit tests whose files share a process; all others share one more. To load the modules of the agent takes up
+ * to two seconds, and only tests of the same process share that.
+ */
+const UNIT_PROCESSES: readonly (readonly string[])[] = [
+  ['features'],
   ['convert', 'document', 'translator'],
   ['diagnosis', 'kubernetes'],
-  ['archives', 'block-devices', 'carriers', 'cases', 'commands', 'container-runtime', 'owned-files']
-    .concat(['pipeline', 'seal.test.ts', 'shell', 'support', 'trust', 'undo']),
+  ['host'],
+  ['reporting'],
 ];
 
 /** Groups the tests of such a part by directory. A group shares one process, because starting one per file takes longer than the tests. */
@@ -176,8 +180,9 @@ function sharedGroups(part: (typeof SHARED)[number]): readonly TestGroup[] {
     const apart = APART.find(([pattern]) => pattern.test(text));
     if (apart !== undefined) return apart[1] ?? file;
     const directory = file.split('/')[2] ?? '';
-    const together = part === 'unit' ? TOGETHER.find((names) => names.includes(directory)) : undefined;
-    return `test/${part}/${together?.join('+') ?? directory}`;
+    if (part !== 'unit') return `test/${part}/${directory}`;
+    const together = UNIT_PROCESSES.find((names) => names.includes(directory)) ?? ['other directories'];
+    return `test/unit: ${together.join(', ')}`;
   };
   const groups = Map.groupBy(filesOf(part), groupOf);
   const env = { TMPDIR: temporaryDirectory() };
