@@ -241,9 +241,11 @@ async function runTests({ files, env }: TestGroup, output: Output): Promise<Outc
       output,
       env,
     );
-    // A run that failed outside of any test (a file that could not be loaded, a crash) is a failure too.
+    // A run that failed outside of any test (a file that could not be loaded, a crash), or that ended before it had a result,
+    // is a failure too.
     const found = existsSync(report) ? readFileSync(report, 'utf8') : '';
-    const outcome = found === '' ? NOTHING : Outcome.parse(JSON.parse(found));
+    if (found === '') return { ...NOTHING, failed: 1 };
+    const outcome = Outcome.parse(JSON.parse(found));
     return { ...outcome, failed: status !== 0 && outcome.failed === 0 ? 1 : outcome.failed };
   } finally {
     rmSync(directory, { recursive: true });
