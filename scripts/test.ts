@@ -49,7 +49,7 @@ type Part = (typeof PARTS)[number];
 /** The tries of each attack in the part `attacks`. */
 const ATTACK_TRIES = 10_000;
 
-/** One more than the number of processors, because many tests wait for a process or a timer. */
+/** Two more than the number of processors, because many tests wait for a process or a timer. */
 const CONCURRENCY = availableParallelism() + 2;
 
 const ARCHITECTURE_TEST = 'test/repository/architecture.test.ts';
