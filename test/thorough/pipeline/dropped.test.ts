@@ -40,7 +40,9 @@ for (const [name, yaml] of Object.entries(UNDO_DOCUMENTS)) {
   const stays = STAYS[name];
   describe(`a machine that no longer has ${name} in its document`, () => {
     noPauses();
-    test('had no removal to look for while its document had it', { skip: isAbsence && 'this document removes things' }, async () => {
+    test('had no removal to look for while its document had it', {
+      skip: isAbsence && 'this document removes things',
+    }, async () => {
       const [model, machine, journal] = [await hostDocument(yaml), wholeMachine(), memoryJournal()];
       await provisionHost(machine, model, journal);
       assert.equal(desiredOf(removals, model, facts(), journal.record), undefined);
