@@ -35,12 +35,16 @@ export async function withTimeout<T>(
   until?.throwIfAborted();
   const limit = new AbortController();
   // What came in time is handled first, also where this process got no processor time.
-  const timer = setTimeout(() => setImmediate(() => limit.abort(new TimedOut(ms))), ms);
+  let late: NodeJS.Immediate | undefined;
+  const timer = setTimeout(() => {
+    late = setImmediate(() => limit.abort(new TimedOut(ms)));
+  }, ms);
   const signal = until === undefined ? limit.signal : AbortSignal.any([limit.signal, until]);
   try {
     // An async function turns a synchronous throw into a rejection.
     return await abortable((async () => work(signal))(), signal);
   } finally {
     clearTimeout(timer);
+    clearImmediate(late);
   }
 }
