@@ -20,8 +20,7 @@ export async function whyBlocked(
   if (failure === 'ETIMEDOUT') failure = await probeTcp(name, port, 2 * probeMs);
   // Refused: it stopped listening in the meantime.
   if (failure === 'ECONNREFUSED') return undefined;
-  if (failure !== 'ETIMEDOUT') return failure;
-  const now = await atPort();
-  // A packet filter keeps connections from the queue.
-  return now.length === 0 || now.some(({ waiting }) => waiting > 0) ? undefined : failure;
+  // A packet filter keeps connections from the queue. It also hides that nothing listens any more, which would refuse them.
+  if (failure === 'ETIMEDOUT' && (await atPort()).some(({ waiting }) => waiting > 0)) return undefined;
+  return failure;
 }
