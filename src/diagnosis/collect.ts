@@ -58,7 +58,7 @@ export async function collect(host: QueryHost, given: CollectContext): Promise<r
   const timeoutMs = context.deadlineMs ?? DEFAULT_DEADLINE_MS;
   const collectors =
     context.platform === 'windows'
-      ? collectorsOfWindows(host, context, now)
+      ? collectorsOfWindows(host, context, timeoutMs, now)
       : collectorsOfLinux(host, context, timeoutMs, now);
   const parts = await Promise.all(collectors.map((collector) => withTimeout(timeoutMs, collector).catch(() => [])));
   return withKills(parts.flat());
@@ -98,7 +98,7 @@ function collectorsOfLinux(
     () => facts(() => checkCapacity(host, context.role === 'Worker' ? 'worker' : 'controlPlane')),
     () => facts(() => checkCertificates(host, now())),
     () => facts(() => checkControlPlane(host)),
-    () => facts(() => endpointOf(host, context, now)),
+    () => facts(() => endpointOf(host, context, now, timeoutMs)),
   ];
 }
 
@@ -135,14 +135,19 @@ function logCollectors(host: QueryHost, context: Located, timeoutMs: number, now
 }
 
 /** Windows has no journal and no units. Disks and memory are not checked there. */
-function collectorsOfWindows(host: QueryHost, context: CollectContext, now: () => number): readonly Collector[] {
+function collectorsOfWindows(
+  host: QueryHost,
+  context: CollectContext,
+  timeoutMs: number,
+  now: () => number,
+): readonly Collector[] {
   const since = sinceMs(context.since);
   return [
     ...['kubelet', 'containerd'].map((service) => () => unitLines(host, service, now())),
     () => windowsLogLines(host, since, now()),
     () => windowsEventLines(host, since, now()),
     () => facts(() => checkCertificates(host, now())),
-    () => facts(() => endpointOf(host, context, now)),
+    () => facts(() => endpointOf(host, context, now, timeoutMs)),
   ];
 }
 
@@ -169,9 +174,17 @@ async function facts(look: () => Promise<readonly Finding[]>): Promise<readonly 
     .map(({ text }): ObservedLine => ({ source: 'check', origin: 'this machine', text }));
 }
 
-async function endpointOf(host: QueryHost, context: CollectContext, now: () => number): Promise<readonly Finding[]> {
+async function endpointOf(
+  host: QueryHost,
+  context: CollectContext,
+  now: () => number,
+  timeoutMs: number,
+): Promise<readonly Finding[]> {
   const endpoint = parseEndpoint(context.endpoint ?? '');
-  if (context.role === 'InitControlPlane') return await checkOwnEndpoint(host, endpoint, now);
+  if (context.role === 'InitControlPlane') {
+    // What does not end within the deadline of all contributes nothing, and a dropped packet is noticed by waiting only.
+    return await checkOwnEndpoint(host, endpoint, now, timeoutMs * 0.75);
+  }
   return context.role === undefined || endpoint === undefined ? [] : await checkEndpoint(host, endpoint, now);
 }
 

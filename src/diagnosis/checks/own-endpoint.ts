@@ -4,24 +4,22 @@ import { checkEndpoint, type Endpoint } from './endpoint.ts';
 import type { Finding } from './finding.ts';
 import { whyBlocked } from './own-listener.ts';
 
-const PROBE_MS = 4_000;
-
 /**
  * The way of a first control plane to its own API server, which kubeadm and the kubelet take: checked only where that
  * server listens. Before it does, the endpoint is dead because the bootstrap failed, and explains nothing.
  * @param endpoint the control-plane endpoint of the document, where it has one: a load balancer, a name
  * @param now milliseconds since the epoch
- * @param probeMs how long the first connection may take; the second one may take twice as long
+ * @param withinMs how long the connections to the server itself may take in all
  */
 export async function checkOwnEndpoint(
   host: QueryHost,
   endpoint: Endpoint | undefined,
   now: () => number,
-  probeMs: number = PROBE_MS,
+  withinMs: number,
 ): Promise<readonly Finding[]> {
   const own = await ownApiServer(host);
   if (own === undefined) return [];
-  const failure = await whyBlocked(host, own, probeMs);
+  const failure = await whyBlocked(host, own, withinMs);
   if (failure !== undefined) return [blocked(own, failure)];
   if (endpoint === undefined || (endpoint.name === own.name && endpoint.port === own.port)) return [];
   return (await askApiServer(own)) === 'healthy' ? await checkEndpoint(host, endpoint, now) : [];

@@ -236,7 +236,7 @@ describe('the connection of a first control plane to its own API server', () => 
       },
     });
   const of = async (host: ReturnType<typeof machine>, endpoint?: Endpoint) =>
-    (await checkOwnEndpoint(host, endpoint, now)).map(({ id, severity, reason }) => [id, severity, reason]);
+    (await checkOwnEndpoint(host, endpoint, now, 3000)).map(({ id, severity, reason }) => [id, severity, reason]);
   const HEALTHY = { '/livez': [200], '/version': [200, '{}'] } as const;
 
   test('explains nothing where the server is not here, does not listen, or has stopped', async () => {
