@@ -144,7 +144,7 @@ function attackFiles(): string[] {
  * command lines loads a copy of the program.
  */
 const APART: readonly (readonly [RegExp, string?])[] = [
-  [/support\/steps\.ts'|'fast-check'|-arbitrary\.ts'|\/conservation/],
+  [/support\/steps\.ts'|\/property\.ts'|-arbitrary\.ts'|\/conservation/],
   [/support\/command-line\.ts'/, 'command lines'],
   [/'@machineadm\/document\/redaction\/process-redactor\.ts'/, 'the redactor'],
 ];

@@ -9,11 +9,11 @@ import { includes } from '@machineadm/document/kubernetes-releases/minor.ts';
 import { refusedByKubelet } from '@machineadm/document/kubernetes-releases/node-labels.ts';
 import { parseVersion } from '@machineadm/document/text/program-version.ts';
 import { renderKubeadm } from '@machineadm/kubeadm/index.ts';
-import fc from 'fast-check';
 import { stringify } from 'yaml';
 import { LAB_DIRECTORY } from '../../scripts/lab/artefacts.ts';
 import { load } from '../support/document.ts';
 import { needs } from '../support/needs.ts';
+import fc from '../support/property.ts';
 
 /** What `validate` refuses, and what a real kubeadm and kubelet 1.20 refuse, are the same. Needs `npm run lab -- build`. */
 

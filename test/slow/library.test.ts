@@ -14,8 +14,8 @@ import type { Rendering } from '@machineadm/kubeadm/library.ts';
 import { wrapDocument } from '@machineadm/user-data/index.ts';
 import type { Wrapping } from '@machineadm/user-data/library.ts';
 import { build } from 'esbuild';
-import fc from 'fast-check';
 import { buildLibrary, packLibrary } from '../../scripts/library.ts';
+import fc from '../support/property.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 

@@ -1,6 +1,6 @@
 import type { JoinModel, KubernetesModel } from '@machineadm/document/model/index.ts';
-import fc from 'fast-check';
 import { inlineSecret, kubernetesModel, PLAIN_API_SERVER } from './kubernetes-model.ts';
+import fc from './property.ts';
 
 /** A DNS label. */
 const word = fc.stringMatching(/^[a-z]([a-z0-9-]{0,8}[a-z0-9])?$/);

@@ -1,7 +1,7 @@
 import { toPlain } from '@machineadm/document/trees/tree.ts';
 import { exampleDocument } from '@machineadm/document/versions/example.ts';
 import { parseYaml } from '@machineadm/document/yaml/parse.ts';
-import fc from 'fast-check';
+import fc from './property.ts';
 
 /** Documents from the published JSON Schema: its examples, defaults and choices in ever new combinations. */
 

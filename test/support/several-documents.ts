@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { killPoints } from './kill-points.ts';
 import { commandOn, machineInMemory } from './machine-in-memory.ts';
 import type { MemoryHost } from './memory-host.ts';
+import fc from './property.ts';
 import { treeOf } from './undo-bench.ts';
 import { wholeMachine } from './whole-machine.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { backtrackingSteps } from '../support/backtracking.ts';
+import fc from '../support/property.ts';
 import { superlinearParts } from '../support/regexp-growth.ts';
 
 const CHARACTER = fc.constantFrom('a', 'b', 'c', '[ab]', '[bc]', '[^a]', '[abc]');

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { convert, DROPPED } from '@machineadm/convert/index.ts';
 import type { PathSegment } from '@machineadm/document/diagnostics/index.ts';
-import fc from 'fast-check';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import {
   converting,
@@ -19,6 +18,7 @@ import {
 } from '../../support/conservation.ts';
 import { FOLLOWED } from '../../support/conservation-inputs.ts';
 import { needs } from '../../support/needs.ts';
+import fc from '../../support/property.ts';
 
 /**
  * Conservation: every scalar of an input is written to the document, reported, or on the list of those that may be left

@@ -5,9 +5,9 @@ import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import type { Code, ConvertOptions } from '@machineadm/convert/index.ts';
 import { CODES, convert } from '@machineadm/convert/index.ts';
-import fc from 'fast-check';
 import { parse } from 'yaml';
 import { codesOf, converting, EXAMPLES, example, goldenUserData, withRelatedObjects } from '../../support/capi.ts';
+import fc from '../../support/property.ts';
 
 const VERSION = { kubernetesVersion: 'v1.35.2' };
 

@@ -4,8 +4,8 @@ import { renderTemplate } from '@machineadm/convert/go-template/content.ts';
 import { Report } from '@machineadm/convert/report/report.ts';
 import { Expressions, markExpressions } from '@machineadm/convert/texts/jinja.ts';
 import { yamlDocuments, yamlValue } from '@machineadm/convert/texts/yaml.ts';
-import fc from 'fast-check';
 import { assertLinear } from '../../support/cost.ts';
+import fc from '../../support/property.ts';
 
 const TEXTS: Readonly<Record<string, (size: number) => string>> = {
   'open braces': (size) => '{{'.repeat(size / 2),

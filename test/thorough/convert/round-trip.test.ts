@@ -4,12 +4,12 @@ import { convert } from '@machineadm/convert/index.ts';
 import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { type RenderedKubeadm, renderKubeadm } from '@machineadm/kubeadm/index.ts';
-import fc from 'fast-check';
 import { stringify } from 'yaml';
 import { loaded } from '../../support/capi.ts';
 import { byKind } from '../../support/kubeadm-documents.ts';
 import { anyKubernetesModel, inWordsOfTheOldest } from '../../support/kubernetes-arbitrary.ts';
 import { kubeadmOf, revealInline } from '../../support/kubernetes-model.ts';
+import fc from '../../support/property.ts';
 
 const PATH = '/run/kubeadm/kubeadm.yaml';
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { readSavedLog } from '@machineadm/failures/saved-log.ts';
 import { verdict } from '@machineadm/failures/verdict.ts';
-import fc from 'fast-check';
 import { assertLinear } from '../../support/cost.ts';
+import fc from '../../support/property.ts';
 import { MUTATIONS, sectionsOf } from '../../unit/diagnosis/mutations.ts';
 import { capturedTranscripts, type Transcript } from '../../unit/diagnosis/transcripts.ts';
 

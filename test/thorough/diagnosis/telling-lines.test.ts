@@ -10,8 +10,8 @@ import { requiredLiterals } from '@machineadm/failures/required-literals.ts';
 import { readSavedLog } from '@machineadm/failures/saved-log.ts';
 import { TellingLines } from '@machineadm/failures/telling-lines.ts';
 import { verdict } from '@machineadm/failures/verdict.ts';
-import fc from 'fast-check';
 import { diagnoseLogs } from '../../../src/diagnosis/diagnose-logs.ts';
+import fc from '../../support/property.ts';
 import { capturedTranscripts } from '../../unit/diagnosis/transcripts.ts';
 
 const transcripts = capturedTranscripts();

@@ -16,7 +16,6 @@ import { sections } from '@machineadm/document/versions/v1alpha1/sections.ts';
 import { parseYaml } from '@machineadm/document/yaml/parse.ts';
 import { renderKubeadm } from '@machineadm/kubeadm/index.ts';
 import { CARRIERS, wrapDocument } from '@machineadm/user-data/index.ts';
-import fc from 'fast-check';
 import { stringify } from 'yaml';
 import type * as z from 'zod';
 import { stepsFor } from '../../../src/pipeline/pipeline.ts';
@@ -25,6 +24,7 @@ import { EMPTY_RECORD, type Step } from '../../../src/step/index.ts';
 import { problemsOf } from '../../support/document.ts';
 import { facts } from '../../support/facts.ts';
 import { type MemoryProgram, memoryHost, queryOnly } from '../../support/memory-host.ts';
+import fc from '../../support/property.ts';
 import { changedDocuments } from '../../support/schema-arbitrary.ts';
 
 const MINORS = [20, 21, 22, 25, 28, 30, 31, 33, 35, 37];

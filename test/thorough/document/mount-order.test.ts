@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { mountOrder, needsFirst } from '@machineadm/document/host-parts/mount-order.ts';
-import fc from 'fast-check';
+import fc from '../../support/property.ts';
 
 const path = fc.constantFrom('/', '/a', '/a/b', '/a/b/c', '/ab', '/b', '/b/c', 'none');
 const source = fc.option(fc.constantFrom('/a', '/a/b/x', '/b/c', '/d', 'server:/a'), { nil: undefined });

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
 import { loadDocument } from '@machineadm/document/loading/load.ts';
 import { jsonSchema } from '@machineadm/document/versions/json-schema.ts';
-import fc from 'fast-check';
+import fc from '../../support/property.ts';
 import { changedDocuments } from '../../support/schema-arbitrary.ts';
 
 const CANARY = 'kanarienvogel-7f3a';

@@ -8,9 +8,9 @@ import { Verbatim } from '@machineadm/document/values/verbatim.ts';
 import { exampleDocument } from '@machineadm/document/versions/example.ts';
 import { jsonSchema } from '@machineadm/document/versions/json-schema.ts';
 import { sections } from '@machineadm/document/versions/v1alpha1/sections.ts';
-import fc from 'fast-check';
 import { parse } from 'yaml';
 import type { Vector } from '../../../scripts/generate/vectors.ts';
+import fc from '../../support/property.ts';
 import { changedDocuments } from '../../support/schema-arbitrary.ts';
 
 type Document = Readonly<Record<string, unknown>>;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { applyPatch } from 'diff';
-import * as fc from 'fast-check';
 import { textDiff } from '../../../src/owned-files/text-diff.ts';
+import fc from '../../support/property.ts';
 
 const numbers = (count: number, end = '\n'): string =>
   Array.from({ length: count }, (_, index) => `${index}${end}`).join('');

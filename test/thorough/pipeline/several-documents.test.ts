@@ -1,5 +1,5 @@
 import { describe, test } from 'node:test';
-import fc from 'fast-check';
+import fc from '../../support/property.ts';
 import { checkKilled, checkTogether, hosts } from '../../support/several-documents.ts';
 import { noPauses } from '../../support/short-pauses.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ValueFinder } from '@machineadm/document/redaction/value-finder.ts';
-import fc from 'fast-check';
+import fc from '../../../support/property.ts';
 
 const bytes = (text: string): Uint8Array => Buffer.from(text, 'latin1');
 

@@ -8,8 +8,8 @@ import { leaves, type MapTree, type ScalarTree, type Tree, toPlain } from '@mach
 import { ENTRY_KEYS, entryKeys } from '@machineadm/document/versions/v1alpha1/entry-keys.ts';
 import { sections } from '@machineadm/document/versions/v1alpha1/sections.ts';
 import { parseYaml } from '@machineadm/document/yaml/parse.ts';
-import fc from 'fast-check';
 import type * as z from 'zod';
+import fc from '../../../support/property.ts';
 
 function tree(text: string, name = 'd'): MapTree {
   const parsed = parseYaml(name, text, []);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { leaves, toPlain } from '@machineadm/document/trees/tree.ts';
 import { parseYaml } from '@machineadm/document/yaml/parse.ts';
-import fc from 'fast-check';
+import fc from '../../../support/property.ts';
 
 /** Escapes everything that is not ASCII, as many programs do; emoji become pairs of surrogates. */
 function inAscii(json: string): string {

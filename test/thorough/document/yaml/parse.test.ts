@@ -6,9 +6,9 @@ import { toPlain } from '@machineadm/document/trees/tree.ts';
 import { Verbatim } from '@machineadm/document/values/verbatim.ts';
 import { resolvePlain } from '@machineadm/document/yaml/core-schema.ts';
 import { parseYaml } from '@machineadm/document/yaml/parse.ts';
-import fc from 'fast-check';
 import { parseAllDocuments, stringify } from 'yaml';
 import { attack } from '../../../support/attacks.ts';
+import fc from '../../../support/property.ts';
 
 function read(text: string): { readonly value: unknown; readonly problems: readonly Diagnostic[] } {
   const problems: Diagnostic[] = [];

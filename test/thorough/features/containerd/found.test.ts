@@ -4,7 +4,6 @@ import type { ContainerdModel, TomlTable } from '@machineadm/document/model/inde
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { Version } from '@machineadm/document/text/program-version.ts';
 import { parseVersion } from '@machineadm/document/text/program-version.ts';
-import fc from 'fast-check';
 import { parse, stringify } from 'smol-toml';
 import { valueAt } from '../../../../src/container-runtime/toml-tree.ts';
 import { changedValues } from '../../../../src/features/containerd/changed-values.ts';
@@ -16,6 +15,7 @@ import { containerdModel } from '../../../support/containerd-model.ts';
 import { facts } from '../../../support/facts.ts';
 import { hostModel } from '../../../support/host-model.ts';
 import { memoryHost } from '../../../support/memory-host.ts';
+import fc from '../../../support/property.ts';
 import { planned, runStep } from '../../../support/run-step.ts';
 
 const PATH = '/etc/containerd/config.toml';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Verbatim } from '@machineadm/document/values/verbatim.ts';
-import fc from 'fast-check';
 import { parse, stringify, TomlDate } from 'smol-toml';
 import { mergeTables, sameTables } from '../../../../src/container-runtime/toml-tree.ts';
 import { assertEffective } from '../../../../src/features/containerd/effective.ts';
 import { parseTable, tableText, toTable } from '../../../../src/features/containerd/toml-text.ts';
+import fc from '../../../support/property.ts';
 
 describe('TOML that is merged into', () => {
   const literals = [

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { kubeadmConfigVersion, type RenderedKubeadm, renderKubeadm } from '@machineadm/kubeadm/index.ts';
-import fc from 'fast-check';
 import { parseAllDocuments } from 'yaml';
 import { KUBEADM_SCHEMAS } from '../../../support/kubeadm-schemas.ts';
 import { anyKubernetesModel, inWordsOfTheOldest } from '../../../support/kubernetes-arbitrary.ts';
 import { kubeadmOf, revealInline } from '../../../support/kubernetes-model.ts';
+import fc from '../../../support/property.ts';
 
 const MINORS = Array.from({ length: 18 }, (_, index) => 20 + index);
 

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import type { KubernetesModel } from '@machineadm/document/model/index.ts';
 import { type RenderInput, renderKubeadm } from '@machineadm/kubeadm/index.ts';
-import fc from 'fast-check';
 import { anyKubernetesModel, inWordsOfTheOldest } from '../../../support/kubernetes-arbitrary.ts';
 import { kubeadmOf, revealInline } from '../../../support/kubernetes-model.ts';
 import { needs } from '../../../support/needs.ts';
+import fc from '../../../support/property.ts';
 
 /** Path of a real kubeadm. `config migrate` reads a file as init and join do, and changes nothing on the host. */
 const binary = process.env.MACHINEADM_TEST_KUBEADM;
