@@ -1291,7 +1291,7 @@ export interface MachineBootstrap {
         /** The interface that has the addresses. Excludes routeTo. Default: any interface. */
         readonly interface?: string;
         /** Selects the interface of a route: `Default` for the default route of each IP family, an IP address for the route to it. Excludes interface. Default: any interface. */
-        readonly routeTo?: string;
+        readonly routeTo?: string | 'Default';
         /** Subnets that have the addresses. The node gets one address of each IP family in this list; the first family is the primary one. Default: `0.0.0.0/0`: one IPv4 address; if routeTo is an IPv6 address, `::/0`. */
         readonly subnets?: readonly (string)[];
         /** How long a run waits for the addresses. */

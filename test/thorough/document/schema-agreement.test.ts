@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { ProblemCode } from '@machineadm/document/diagnostics/index.ts';
 import { loadDocument } from '@machineadm/document/loading/load.ts';
 import { jsonSchema } from '@machineadm/document/versions/json-schema.ts';
-import fc from 'fast-check';
+import fc from '../../support/property.ts';
 import { publishedSchema } from '../../support/published-schema.ts';
 import { changedDocuments } from '../../support/schema-arbitrary.ts';
 
@@ -19,7 +19,7 @@ const BEYOND_A_SCHEMA: readonly ProblemCode[] = [
 
 /** Refusals of one value or across two fields that no schema can compute, by how their message begins. */
 const NOT_COMPUTED =
-  /^(?:no runtime of the name|root and state must be different|not one Pod|not YAML|is an image of|a place in another domain|the percentages add up|environment sets|must differ from url|[A-Za-z]+ is (?:disabled|among the exceptions), too|must be above 0s|the API server counts whole|not (?:an? )?(?:URL|http|https|IP|base64|gzip)|no admission plugin|the year|.* is already the [ug]id of|not a file that|the soft limit is above|limits of sessions count)/;
+  /^(?:no runtime of the name|root and state must be different|not one Pod|not YAML|is an image of|a place in another domain|the percentages add up|environment sets|must differ from url|[\w.-]+ is (?:disabled|among the exceptions), too|must be above 0s|the API server counts whole|not (?:an? )?(?:URL|http|https|IP|base64|gzip)|no admission plugin|the year|.* is already the [ug]id of|not a file that|the soft limit is above|limits of sessions count|not shorter than the validity|an address of another IP family)/;
 
 test('validate and the JSON Schema agree on documents made of examples, wherever a schema can judge', async () => {
   const judge = publishedSchema();
@@ -54,3 +54,36 @@ test('validate and the JSON Schema agree on documents made of examples, wherever
   );
   assert.ok(counts.valid > 80 && counts.invalidToBoth > 80, JSON.stringify(counts));
 });
+
+/** Parts that are too rare among the documents above, with whether they are valid. */
+const RARE: readonly (readonly [part: Readonly<Record<string, unknown>>, isValid: boolean])[] = [
+  [{ host: { hooks: { early: { commands: [['printf', 'a\n']] } } } }, true],
+  [{ host: { hooks: { early: { commands: ['a'], environment: { TEXT: 'two\nlines\n' } } } } }, true],
+  ...(['10.0.0.1', 'fd00::1', 'Default'] as const).map((routeTo) => [nodeAddresses(routeTo), true] as const),
+  ...(['a', '1:2', '10.0.0.300'] as const).map((routeTo) => [nodeAddresses(routeTo), false] as const),
+  [registry({ server: 'http://a.example', credentials: { username: 'a', password: { secret: 's' } } }), false],
+  [registry({ mirrors: [{ url: 'http://a.example', headers: { TOKEN: { secret: 's' } } }] }), false],
+  [
+    registry({ mirrors: [{ url: 'http://a.example', headers: { TOKEN: { secret: 's' } }, allowInsecure: true }] }),
+    true,
+  ],
+  [registry({ mirrors: [{ url: 'https://a.example' }], fallback: false, allowInsecure: true }), false],
+];
+
+function nodeAddresses(routeTo: string): Readonly<Record<string, unknown>> {
+  return { kubernetes: { version: 'v1.35.2', role: 'InitControlPlane', node: { addresses: { routeTo } } } };
+}
+
+function registry(rest: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return { containerRuntime: { containerd: { registries: [{ host: 'a.example', ...rest }] } } };
+}
+
+for (const [part, isValid] of RARE) {
+  test(`both ${isValid ? 'take' : 'refuse'} ${JSON.stringify(part)}`, async () => {
+    const header = { apiVersion: 'machineadm.dev/v1alpha1', kind: 'MachineBootstrap', metadata: { name: 'a' } };
+    const document = { ...header, secrets: { s: { env: 'S' } }, ...part };
+    const bytes = new TextEncoder().encode(JSON.stringify(document));
+    const { ok } = await loadDocument([{ name: 'd', bytes }], { agentVersion: '0.1.0' });
+    assert.deepEqual({ ok, accepted: publishedSchema()(document) }, { ok: isValid, accepted: isValid });
+  });
+}

@@ -36,7 +36,11 @@ describe('the choice of the addresses of a node', () => {
       /routeTo: excludes kubernetes\.node\.addresses\.interface/,
     ],
     ['a name as a destination', init('{routeTo: gateway}'), /neither "Default" nor an IP address/],
-    ['what only looks like an address', init('{routeTo: "1:2"}'), /routeTo: "1:2" is not an IP address/],
+    [
+      'what only looks like an address',
+      init('{routeTo: "1:2"}'),
+      /routeTo: "1:2" is neither "Default" nor an IP address/,
+    ],
     [
       'a destination of another family',
       init('{routeTo: 10.0.0.1, subnets: ["fd00::/8"]}'),

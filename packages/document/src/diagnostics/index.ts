@@ -55,8 +55,11 @@ export interface Finding {
   readonly hidesKey?: true;
   /** Another place for the end of the message: its list index is corrected if earlier items were removed as invalid. */
   readonly other?: readonly PathSegment[];
-  /** The subject, if it is not `path`: a finding about an invalid part is not reported. */
-  readonly about?: readonly PathSegment[];
+  /**
+   * The subjects, where they are not `path`, such as the fields of which one is missing. A finding about a part that is
+   * invalid or not known yet is not reported.
+   */
+  readonly about?: readonly (readonly PathSegment[])[];
 }
 
 /** Length limit for keys in a diagnostic's path. */

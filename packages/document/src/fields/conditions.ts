@@ -77,9 +77,10 @@ export function secretOverTls(field: string): JsonSchema {
   return when(given(field, all(text(/^http:\/\//), not(VARIABLE), not(text(PRIVATE_HTTP)))), is('allowInsecure', true));
 }
 
-/** The same for a request with credentials in its headers or its URL. */
-export function credentialsOverTls(field: string): JsonSchema {
+/** The same for a request with credentials in its headers, its URL or one of the given fields. */
+export function credentialsOverTls(field: string, ...others: readonly string[]): JsonSchema {
   const credentials = any(
+    ...others.map((name) => has(name)),
     given('headers', { type: 'object', minProperties: 1 }),
     given(field, text(/^http:\/\/[^/?#@]+@/)),
   );

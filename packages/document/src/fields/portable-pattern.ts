@@ -30,6 +30,13 @@ export function portablePattern(pattern: RegExp): {
     if (token === '[') isWithin = true;
     if (token === ']') isWithin = false;
   }
-  // In Python `$` matches before a line break at the end, too.
-  return text.endsWith('$') || text.endsWith('$)') ? { pattern: text, not: { pattern: '\\n$' } } : { pattern: text };
+  // In Python `$` matches before a line break at the end, too. Most patterns do not.
+  const mayRefuse = (text.endsWith('$') || text.endsWith('$)')) && !endsInAnything(pattern.source);
+  return mayRefuse ? { pattern: text, not: { pattern: '\\n$' } } : { pattern: text };
+}
+
+/** Whether a pattern ends with any number of characters of a class that excludes few, and no line break. */
+function endsInAnything(source: string): boolean {
+  const end = source.slice(source.lastIndexOf('['));
+  return /^\[\^[^\]]*\][*+]\$\)?$/.test(end) && !/\\[ns]/.test(end);
 }

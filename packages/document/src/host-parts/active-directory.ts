@@ -223,7 +223,7 @@ function checkName({ computerName }: ActiveDirectorySection, hostname: string | 
       path: ['domain'],
       message: `the host name ${label} has ${label.length} characters, and a computer of a domain at most 15`,
       hint: 'set computerName, a different one for each machine',
-      about: ['hostname'],
+      about: [['hostname'], ['activeDirectory', 'computerName']],
     },
   ];
 }

@@ -128,7 +128,10 @@ export const directories = hostPart({
         ];
       }
       if (recursive === true) {
-        return [{ path: at, message: 'expected modes or an owner', hint: 'recursive: {owner: app, mode: "0640"}' }];
+        const about = ['absent', 'recursive'].map((name) => ['directories', index, name]);
+        return [
+          { path: at, message: 'expected modes or an owner', hint: 'recursive: {owner: app, mode: "0640"}', about },
+        ];
       }
       if (recursive === undefined || !isCriticalPath(path)) return [];
       return [{ path: at, message: `${path} is part of the system: its files have modes and owners that must stay` }];

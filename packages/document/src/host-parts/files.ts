@@ -217,11 +217,11 @@ function checkFile(file: FileSection, index: number): Finding[] {
   if (file.absent === true) return [];
   const path = [index];
   if (file.content !== undefined && file.contentFrom !== undefined) {
-    const about = ['files', index, 'contentFrom'];
+    const about = [['files', index, 'contentFrom']];
     return [{ path, message: 'content and contentFrom exclude each other', hint: 'keep one of them', about }];
   }
   if (file.content === undefined && file.contentFrom === undefined) {
-    const about = ['files', index, 'content'];
+    const about = ['content', 'contentFrom', 'absent'].map((name) => ['files', index, name]);
     return [
       { path, message: 'neither content nor contentFrom is given', hint: 'content: "" makes an empty file', about },
     ];

@@ -135,7 +135,7 @@ export async function checkHostParts({
       ...finding,
       path: below(finding.path),
       ...(finding.other === undefined ? {} : { other: below(finding.other) }),
-      ...(finding.about === undefined ? {} : { about: ['host', ...finding.about] }),
+      ...(finding.about === undefined ? {} : { about: finding.about.map((path) => ['host', ...path]) }),
     }));
   });
   return (await Promise.all(checked)).flat();

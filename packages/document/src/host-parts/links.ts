@@ -74,7 +74,13 @@ export const links = hostPart({
     ...checkAbsent(section),
     ...section.flatMap(({ target, absent }, index) =>
       target === undefined && absent !== true
-        ? [{ path: [index], message: 'the target is missing', about: ['links', index, 'target'] }]
+        ? [
+            {
+              path: [index],
+              message: 'the target is missing',
+              about: ['target', 'absent'].map((name) => ['links', index, name]),
+            },
+          ]
         : [],
     ),
   ],

@@ -109,7 +109,7 @@ export const proxy = hostPart({
         path: [],
         message: 'no proxy is given',
         hint: 'give http, https or both',
-        about: ['proxy', 'http'],
+        about: ['http', 'https'].map((name) => ['proxy', name]),
       });
     }
     for (const key of ['http', 'https'] as const) {

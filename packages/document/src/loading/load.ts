@@ -113,9 +113,8 @@ export async function loadDocument(sources: readonly DocumentSource[], options: 
   const plainModel = await modelOf(version, sections, [...header, ...required.mistakes, ...mistakes, ...checked]);
   const across = [...checked, ...(plainModel === undefined ? [] : ownershipFindings(plainModel))]
     .map((finding) => inWholeDocument(finding, sections))
-    .filter((finding) => !wrong.touches(finding.about ?? finding.path))
-    // A part that is not known yet was left out, and may be what seems to be missing.
-    .filter((finding) => !unknown.touches(finding.about ?? finding.path));
+    // A part that is wrong or not known yet was left out, and may be what seems to be missing.
+    .filter(({ path, about = [path] }) => !about.some((subject) => wrong.touches(subject) || unknown.touches(subject)));
   const findings = [...header, ...required.mistakes, ...mistakes, ...across];
   if (findings.length > 0 || problems.length > 0 || plainModel === undefined) return fail('DocumentInvalid', findings);
   const completed = (await options.complete?.(plainModel)) ?? { model: plainModel, findings: [] };
@@ -277,7 +276,7 @@ function inWholeDocument(finding: Finding, sections: ReadonlyMap<string, ValidPa
     if (name === undefined) return [];
     return [name, ...(part?.original(path) ?? path)];
   };
-  const about = finding.about === undefined ? {} : { about: whole(finding.about) };
+  const about = finding.about === undefined ? {} : { about: finding.about.map(whole) };
   const other = finding.other === undefined ? {} : { other: whole(finding.other) };
   return { ...finding, path: whole(finding.path), ...about, ...other };
 }

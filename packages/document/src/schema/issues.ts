@@ -172,7 +172,8 @@ function foundInstead(found: unknown): string {
 
 /** `"10.0.0.10" is not host:port` for `not host:port`, where the value may be quoted. */
 function withFound(message: string, found: unknown, path: readonly PathSegment[]): string {
-  if (!message.startsWith('not ') || typeof found !== 'string' || found === '' || holdsSecrets(path)) return message;
+  if (!/^(?:not|neither) /.test(message) || typeof found !== 'string' || found === '' || holdsSecrets(path))
+    return message;
   const value = quoted(found);
   return value === undefined ? message : `${value} is ${message}`;
 }
@@ -218,8 +219,8 @@ function fromUnion(
   if (choice !== undefined) return choice;
   const found = valueAt(value, segmentsOf(issue));
   const closest = issue.errors
-    .filter((errors) => errors.every((error) => error.code !== 'invalid_type' || error.path.length > 0))
-    .sort((a, b) => a.length - b.length)[0];
+    .filter((errors) => !errors.some((error) => isOfOtherType(error, found)))
+    .sort((a, b) => foreignKeys(a) - foreignKeys(b) || a.length - b.length)[0];
   const isVague = (error: z.core.$ZodIssue): boolean => error.code === 'custom' && isRaw(error.message);
   const deep = closest?.filter((error) => error.code !== 'unrecognized_keys' && !isVague(error)) ?? [];
   if (closest === undefined || deep.length === 0) {
@@ -237,6 +238,25 @@ function fromUnion(
   }
   return deep.flatMap((error) =>
     fromIssue({ ...error, path: [...issue.path, ...error.path] } as z.core.$ZodIssue, schema, value, at),
+  );
+}
+
+/** Whether an alternative of a union takes no value of this type at all. */
+function isOfOtherType(issue: z.core.$ZodIssue, found: unknown): boolean {
+  if (issue.path.length > 0) return false;
+  if (issue.code === 'invalid_union')
+    return issue.errors.every((each) => each.some((one) => isOfOtherType(one, found)));
+  return (
+    issue.code === 'invalid_type' || (issue.code === 'invalid_value' && found !== null && typeof found === 'object')
+  );
+}
+
+/** How many keys of a map an alternative does not have: that with the fewest is meant. */
+function foreignKeys(issues: readonly z.core.$ZodIssue[]): number {
+  return issues.reduce(
+    (sum, { code, path, ...rest }) =>
+      code === 'unrecognized_keys' && path.length === 0 && 'keys' in rest ? sum + rest.keys.length : sum,
+    0,
   );
 }
 

@@ -99,7 +99,7 @@ function checkArchive(
   path: readonly (string | number)[],
 ): Finding[] {
   if (entry.path !== undefined && entry.url !== undefined) {
-    return [{ path, message: 'path and url exclude each other', hint: 'keep one of them', about: [...path, 'url'] }];
+    return [{ path, message: 'path and url exclude each other', hint: 'keep one of them', about: [[...path, 'url']] }];
   }
   if (entry.path === undefined && entry.url === undefined) {
     const hint = 'path: a file on this machine; url and sha256: one that is downloaded';
@@ -107,7 +107,7 @@ function checkArchive(
   }
   if (entry.url !== undefined && entry.sha256 === undefined) {
     const hint = 'downloads are verified: sha256sum FILE prints the digest';
-    return [{ path, message: 'an archive from a url needs its sha256', hint, about: [...path, 'sha256'] }];
+    return [{ path, message: 'an archive from a url needs its sha256', hint, about: [[...path, 'sha256']] }];
   }
   if (entry.path !== undefined && entry.headers !== undefined) {
     return [{ path: [...path, 'headers'], message: 'headers are sent with the request for url, which is not given' }];

@@ -254,7 +254,8 @@ function checkDefaultRuntime({ defaultRuntime, runtimes, mode }: ContainerdSecti
   if (known.includes(defaultRuntime)) return [];
   const near = nearestName(defaultRuntime, known);
   const hint = near === undefined ? `add it to runtimes` : `did you mean "${near}"?`;
-  return [{ path: [...HERE, 'defaultRuntime'], message: `no runtime of the name "${defaultRuntime}"`, hint }];
+  const about = ['defaultRuntime', 'runtimes', 'mode'].map((name) => [...HERE, name]);
+  return [{ path: [...HERE, 'defaultRuntime'], message: `no runtime of the name "${defaultRuntime}"`, hint, about }];
 }
 
 /** Each would put its processes where the other does not look: no pod starts (containerd/containerd#4857). */

@@ -1,6 +1,12 @@
 import type { Finding, PathSegment } from '../../diagnostics/index.ts';
 import { repeated } from '../../fields/repeated.ts';
-import { type EndpointSection, NOT_DOCKER_HUB, type RegistriesSection, type RegistrySection } from './registries.ts';
+import {
+  type EndpointSection,
+  NOT_DOCKER_HUB,
+  OF_THE_SERVER,
+  type RegistriesSection,
+  type RegistrySection,
+} from './registries.ts';
 
 const HERE: readonly PathSegment[] = ['containerRuntime', 'containerd', 'registries'];
 
@@ -42,21 +48,9 @@ function checkHost({ host }: RegistrySection, path: readonly PathSegment[]): Fin
   return [{ path: [...path, 'host'], message, hint: 'the name of Docker Hub is docker.io' }];
 }
 
-const SERVER_SETTINGS = [
-  'server',
-  'ca',
-  'clientCertificate',
-  'skipVerify',
-  'overridePath',
-  'dialTimeout',
-  'headers',
-  'credentials',
-  'allowInsecure',
-] as const satisfies readonly (keyof RegistrySection)[];
-
 function checkServer(registry: RegistrySection, path: readonly PathSegment[]): Finding[] {
   const { host, mirrors = [], fallback, server } = registry;
-  const given = SERVER_SETTINGS.filter((key) => registry[key] !== undefined);
+  const given = OF_THE_SERVER.filter((key) => registry[key] !== undefined);
   if (fallback === false) {
     if (mirrors.length === 0) {
       return [

@@ -4,6 +4,7 @@ import {
   any,
   atLeastOne,
   contains,
+  credentialsOverTls,
   given,
   has,
   is,
@@ -204,7 +205,8 @@ export type EndpointSection = Pick<
   | 'allowInsecure'
 >;
 
-const OF_THE_SERVER = [
+/** What is about the server of the registry itself. */
+export const OF_THE_SERVER = [
   'server',
   'ca',
   'clientCertificate',
@@ -213,13 +215,15 @@ const OF_THE_SERVER = [
   'dialTimeout',
   'headers',
   'credentials',
-];
+  'allowInsecure',
+] as const;
 
 /** What a mirror and a registry have in common. */
 function endpointConditions(url: string): readonly JsonSchema[] {
   return [
     when(given(url, all(text(/^http:\/\//), not(VARIABLE))), without('ca', 'clientCertificate', 'skipVerify')),
     when(is('skipVerify', true), without('ca')),
+    credentialsOverTls(url, 'credentials'),
     when(
       has('credentials'),
       must('headers', {

@@ -3,7 +3,7 @@ import { FEATURES } from '../../kubernetes-releases/features.ts';
 import { minorOf } from '../../kubernetes-releases/minor.ts';
 import type { KubernetesSection } from './index.ts';
 import type { NodeAddressesSection } from './node-addresses.ts';
-import { isIPAddress, overlap, parseSubnet } from './subnets.ts';
+import { overlap, parseSubnet } from './subnets.ts';
 
 const PATH: readonly PathSegment[] = ['kubernetes', 'node', 'addresses'];
 const ONE_PLACE = 'keep one of them';
@@ -29,7 +29,6 @@ function checkChoice({ interface: name, routeTo, subnets }: NodeAddressesSection
     return [{ path: PATH, message: 'selects no address', hint: 'give interface, routeTo or subnets' }];
   }
   if (routeTo === undefined || routeTo === 'Default') return [];
-  if (!isIPAddress(routeTo)) return [{ path, message: `"${routeTo}" is not an IP address`, hint: 'such as 10.0.0.1' }];
   const other = (subnets ?? []).findIndex((text) => text.includes(':') !== routeTo.includes(':'));
   if (other === -1) return [];
   const message = 'an address of another IP family than';

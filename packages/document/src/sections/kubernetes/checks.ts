@@ -84,7 +84,7 @@ function checkRole(kubernetes: KubernetesSection): Finding[] {
         path: ['kubernetes'],
         message: `the role ${role} needs "join"`,
         hint: 'join: {discovery: {token: {token, endpoint, caCertHashes}}}',
-        about: ['kubernetes', 'join'],
+        about: [['kubernetes', 'join']],
       });
     }
     useless(['cluster', 'bootstrapTokens'], kubernetes.cluster?.bootstrapTokens);
@@ -105,7 +105,10 @@ function checkSharedCertificates({ role, pki, controlPlane }: KubernetesSection)
       path: ['kubernetes', 'controlPlane'],
       message: 'a joining control plane needs the shared certificates',
       hint: 'give controlPlane.certificateKey, or the key pairs under pki',
-      about: ['kubernetes', 'controlPlane', 'certificateKey'],
+      about: [
+        ['kubernetes', 'controlPlane', 'certificateKey'],
+        ['kubernetes', 'pki'],
+      ],
     },
   ];
 }

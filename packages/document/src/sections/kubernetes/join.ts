@@ -273,12 +273,14 @@ export function checkDiscoveryForm(join: JoinSection | undefined): Finding[] {
   }
   if (token === undefined && file === undefined) {
     const hint = 'token: {token, endpoint, caCertHashes}, or file: {kubeconfig: {server, user}}';
-    return [{ path: DISCOVERY, message: 'neither token nor file is given', hint, about: [...DISCOVERY, 'token'] }];
+    const about = ['token', 'file'].map((name) => [...DISCOVERY, name]);
+    return [{ path: DISCOVERY, message: 'neither token nor file is given', hint, about }];
   }
   if (file === undefined) return [];
   const path = [...DISCOVERY, 'file'];
   if (file.kubeconfig === undefined && file.path === undefined) {
-    return [{ path, message: 'neither kubeconfig nor the path of one is given', about: [...path, 'kubeconfig'] }];
+    const about = ['kubeconfig', 'path'].map((name) => [...path, name]);
+    return [{ path, message: 'neither kubeconfig nor the path of one is given', about }];
   }
   const { kubeconfig } = file;
   if (kubeconfig === undefined) return [];
@@ -291,7 +293,10 @@ export function checkDiscoveryForm(join: JoinSection | undefined): Finding[] {
       {
         path: [...path, 'kubeconfig'],
         message: 'the machine cannot prove who it is: neither user nor join.tlsBootstrapToken is given',
-        about: [...path, 'kubeconfig', 'user'],
+        about: [
+          [...path, 'kubeconfig', 'user'],
+          ['kubernetes', 'join', 'tlsBootstrapToken'],
+        ],
       },
     ];
   }

@@ -15,6 +15,7 @@ export interface NodeAddressesModel {
 }
 
 const DEFAULT_TIMEOUT_MS = 120_000;
+const NO_DESTINATION = 'neither "Default" nor an IP address';
 const EVERY_ADDRESS = { 32: '0.0.0.0/0', 128: '::/0' } as const;
 
 export const nodeAddresses = object(
@@ -25,7 +26,7 @@ export const nodeAddresses = object(
       { absent: 'any interface', example: 'eth1' },
     ),
     routeTo: field(
-      z.string().regex(/^(?:Default|[0-9A-Fa-f:.]+)$/, 'neither "Default" nor an IP address'),
+      z.union([z.ipv4(NO_DESTINATION), z.ipv6(NO_DESTINATION), z.literal('Default', NO_DESTINATION)]),
       'Selects the interface of a route: `Default` for the default route of each IP family, an IP address for the route to it. Excludes interface.',
       { absent: 'any interface', example: 'Default' },
     ),

@@ -136,10 +136,18 @@ function checkKubernetesSink(section: z.infer<typeof kubernetesSchema>, path: Fi
   for (const name of ['server', 'certificateAuthority'] as const) {
     if (parts[name] !== undefined) continue;
     const hint = 'give server, certificateAuthority and token, or a kubeconfig that holds them';
-    findings.push({ path, message: `${name} is not given`, hint, about: [...path, name] });
+    findings.push({
+      path,
+      message: `${name} is not given`,
+      hint,
+      about: [
+        [...path, name],
+        [...path, 'kubeconfig'],
+      ],
+    });
   }
   if (token === undefined && clientCertificate === undefined) {
-    const about = [...path, 'token'];
+    const about = ['token', 'clientCertificate', 'kubeconfig'].map((name) => [...path, name]);
     findings.push({ path, message: 'neither token nor clientCertificate is given', hint: 'give one of them', about });
   } else if (token !== undefined && clientCertificate !== undefined) {
     const message = 'token and clientCertificate exclude each other';

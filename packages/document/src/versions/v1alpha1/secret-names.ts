@@ -40,7 +40,7 @@ export function checkSecretNames(sections: Sections): Finding[] {
 /** The reference is quoted only if it is a word: it may be the secret itself, written into the wrong field. */
 function unknownSecret(path: readonly PathSegment[], name: string, known: readonly string[]): Finding {
   const near = nearestName(name, known);
-  const about = ['secrets', name];
+  const about = [['secrets', name]];
   if (near !== undefined)
     return { path, message: `no secret of the name "${name}"`, hint: `did you mean "${near}"?`, about };
   const hint = known.length > 0 ? `"secrets" has ${choices(known, name)}` : 'add it under "secrets"';
