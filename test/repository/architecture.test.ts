@@ -174,13 +174,6 @@ const FOLDERS_IN_CIRCLES: Readonly<Record<string, string>> = {
   'packages/translator': 'the pool of threads takes the types of its answers from the tasks',
 };
 
-/** Files that are long for a reason. */
-const LONG_FILES: Readonly<Record<string, string>> = {
-  'packages/document/src/outcomes/reasons.ts': 'one table, a line for each published reason',
-};
-
-const LONGEST = 320;
-
 /** What takes a descriptor, or says something about one: no name of a file is resolved by it. */
 const OF_DESCRIPTORS = new Set(
   'closeSync constants fchmodSync fchownSync fdatasyncSync fstatSync fsyncSync ftruncateSync readSync writeSync FileHandle Stats'.split(
@@ -571,19 +564,6 @@ describe('the files of src/', () => {
       [...graph.keys()].filter((file) => vague.test(file)),
       [],
     );
-  });
-
-  test(`have at most ${LONGEST} lines`, () => {
-    const long = [...texts]
-      .map(([file, text]) => ({ file, lines: text.split('\n').length - 1 }))
-      .filter(({ file, lines }) => lines > LONGEST && !(file in LONG_FILES))
-      .map(({ file, lines }) => `${file}: ${lines}`);
-    assert.deepEqual(long, []);
-  });
-
-  test('have no exception for a file that is short again or gone', () => {
-    const stale = Object.keys(LONG_FILES).filter((file) => (texts.get(file)?.split('\n').length ?? 0) - 1 <= LONGEST);
-    assert.deepEqual(stale, []);
   });
 
   test('silence neither the compiler nor the linter, and leave nothing for later', () => {
