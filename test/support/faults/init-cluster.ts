@@ -55,7 +55,7 @@ export const INIT_CLUSTER: readonly Sabotage[] = [
     role: 'init',
     what: "The API server's certificate on the disk is of the right CA and expired",
     hook: `${certificate({ name: 'apiserver', subject: '/CN=kube-apiserver', to: '20260101000000Z', extensions: serverExtensions(LOCAL), ca: `${PKI}/ca` })}\ncp apiserver.crt apiserver.key ${PKI}`,
-    expected: { reason: 'CertificateExpired', step: 'kubeadm', exitCode: 11, proof: /expired/ },
+    expected: { reason: 'CertificateExpired', step: 'kubeadm', exitCode: 10, proof: /expired/ },
   },
   {
     id: 'init-etcd-ca-foreign',

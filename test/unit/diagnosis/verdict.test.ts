@@ -70,6 +70,22 @@ describe('the verdict', () => {
     assert.equal(judged([retry, 'error execution phase preflight: something else']).reason, 'Unknown');
   });
 
+  test('does not call an API server unstable because the Node for which kubeadm waited did not come', () => {
+    const waited = [
+      'error execution phase upload-config/kubelet: Error writing Crisocket information for the control-plane node: timed out waiting for the condition',
+      'error execution phase mark-control-plane: timed out waiting for the condition',
+    ];
+    for (const line of waited) assert.equal(judged([line]).reason, 'NodeRegistrationTimeout', line);
+    const registers =
+      'Nov 30 15:23:28 cp-1 kubelet[344]: E1130 15:23:28.643287     344 kubelet_node_status.go:93] Unable to register node "cp-1" with API server: Post "https://10.0.0.10:6443/api/v1/nodes": proxyconnect tcp: dial tcp 10.0.0.1:3128: connect: connection refused';
+    for (const line of waited) assert.equal(judged([line, registers]).reason, 'ProxyConnectFailed', line);
+    const unstable = [
+      'error execution phase upload-config/kubelet: Error writing Crisocket information for the control-plane node: Get "https://10.0.0.10:6443/api/v1/nodes/cp-1?timeout=10s": dial tcp 10.0.0.10:6443: connect: connection refused',
+      'error execution phase bootstrap-token: timed out waiting for the condition',
+    ];
+    for (const line of unstable) assert.equal(judged([line]).reason, 'APIServerUnstable', line);
+  });
+
   test('does not mistake a failure of a webhook for one of the API server', () => {
     const { reason } = judged([
       'error execution phase upload-config/kubeadm: Internal error occurred: failed calling webhook "x": Post "https://127.0.0.1:9/": dial tcp 127.0.0.1:9: connect: connection refused',

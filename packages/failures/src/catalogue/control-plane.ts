@@ -114,8 +114,9 @@ export const CONTROL_PLANE: readonly TopicEntry[] = [
     kind: 'cause',
     reason: 'APIServerUnstable',
     priority: 85,
+    // A wait for the Node ends with the same words, where the kubelet did not register it: `node-annotate-timeout`.
     pattern:
-      /error execution phase (upload-config|upload-certs|mark-control-plane|bootstrap-token|kubelet-finalize|addon|control-plane-join\/mark-control-plane)\S*: .{0,1000}(connection refused|EOF|i\/o timeout|TLS handshake timeout|context deadline exceeded|timed out waiting|etcdserver|connection reset)/,
+      /error execution phase (?:(?:upload-config|upload-certs|mark-control-plane|bootstrap-token|kubelet-finalize|addon|control-plane-join\/mark-control-plane)\S*: .{0,1000}(?:connection refused|EOF|i\/o timeout|TLS handshake timeout|context deadline exceeded|etcdserver|connection reset)|(?:upload-config|upload-certs|bootstrap-token|kubelet-finalize|addon)\S*: (?!Error writing Crisocket).{0,1000}timed out waiting)/,
     retryable: true,
     cleanup: 'none',
     remedy: 'Check the load balancer and etcd, then provision again: the run continues.',

@@ -59,7 +59,8 @@ export const NODE: readonly TopicEntry[] = [
     kind: 'generic',
     reason: 'NodeRegistrationTimeout',
     priority: 51,
-    pattern: /(error uploading crisocket|error writing CRISocket for this node|Error writing Crisocket information)/,
+    pattern:
+      /(error uploading crisocket|error writing CRISocket for this node|Error writing Crisocket information|error execution phase (?:control-plane-join\/)?mark-control-plane\S*: timed out waiting)/,
     retryable: true,
     cleanup: 'reset',
     remedy: 'Read `journalctl -u kubelet`: it could not register this Node.',
