@@ -19,7 +19,7 @@ describe('a machine that joins its domain and then its cluster', {
   timeout: 15 * MINUTE,
 }, () => {
   // The password of the account that joins is one of the secrets that are looked for afterwards.
-  const seeds = { ...newSeeds(), password: 'Aa1-e2e-Passw0rd-of-the-joiner' };
+  const seeds = newSeeds({ password: 'Aa1-e2e-Passw0rd-of-the-joiner' });
   let domain: LabDomain;
   let controlPlane: Node;
   let worker: Node;

@@ -28,7 +28,7 @@ describe('the files of the API server on a running control plane', {
   timeout: 40 * MINUTE,
 }, () => {
   // The password of the seeds is what is looked for on the machine afterwards: here it is a key.
-  const seeds = { ...newSeeds(), password: randomBytes(32).toString('base64') };
+  const seeds = newSeeds({ password: randomBytes(32).toString('base64') });
   const token = randomBytes(16).toString('hex');
   let webhook: TokenWebhook;
   let node: Node;

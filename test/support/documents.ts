@@ -20,8 +20,16 @@ export interface Seeds {
   readonly caHash: string;
 }
 
-/** New secrets, and a cluster CA of our own so that its key is one of them. */
-export function newSeeds(): Seeds {
+const seeded: Seeds[] = [];
+
+/** The secrets that the tests of this process have sown. */
+export const seededSecrets = (): readonly Seeds[] => seeded;
+
+/**
+ * New secrets, and a cluster CA of our own so that its key is one of them.
+ * @param chosen secrets that the test gives
+ */
+export function newSeeds(chosen: Partial<Seeds> = {}): Seeds {
   const directory = mkdtempSync(join(tmpdir(), 'machineadm-e2e-'));
   try {
     const key = join(directory, 'ca.key');
@@ -34,7 +42,7 @@ export function newSeeds(): Seeds {
     if (status !== 0) throw new Error(`openssl: ${stderr}`);
     const pem = readFileSync(certificate, 'utf8');
     const publicKey = new X509Certificate(pem).publicKey.export({ type: 'spki', format: 'der' });
-    return {
+    const seeds: Seeds = {
       token: `${randomToken(6)}.${randomToken(16)}`,
       certificateKey: randomBytes(32).toString('hex'),
       // what JSON escapes, what a URL encodes, and what base64 pads
@@ -42,7 +50,10 @@ export function newSeeds(): Seeds {
       caCertificate: pem,
       caKey: readFileSync(key, 'utf8'),
       caHash: `sha256:${createHash('sha256').update(publicKey).digest('hex')}`,
+      ...chosen,
     };
+    seeded.push(seeds);
+    return seeds;
   } finally {
     rmSync(directory, { recursive: true });
   }

@@ -8,8 +8,9 @@ import { LAB_DIRECTORY } from '../../scripts/lab/artefacts.ts';
 import { cloneMachine, destroyMachines, type MachineOptions, startMachine } from '../../scripts/lab/fleet.ts';
 import { acquire } from '../../scripts/lab/lock.ts';
 import type { Init, Machine } from '../../scripts/lab/machine.ts';
-import { type DocumentTree, type NodeSite, toYaml } from './documents.ts';
+import { type DocumentTree, type NodeSite, seededSecrets, toYaml } from './documents.ts';
 import { labOfRelease } from './lab-release.ts';
+import { findLeaks } from './leaks.ts';
 import type { Need } from './needs.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -45,6 +46,7 @@ export async function takeLab(kind: LabKind): Promise<() => Promise<void>> {
  */
 export class Fleet {
   readonly #machines: Machine[] = [];
+  readonly #nodes: Node[] = [];
   #release = async (): Promise<void> => undefined;
 
   private constructor() {}
@@ -91,12 +93,12 @@ export class Fleet {
   async start(site: NodeSite & FirstBoot, init: Init = 'systemd'): Promise<Node> {
     const machine = await this.#boot(site, init);
     if (site.withoutAgent !== true) await machine.copyIn(join(ROOT, 'dist/machineadm'), AGENT);
-    return new Node(machine);
+    return this.#nodeOf(machine);
   }
 
   /** A new machine as its image is: nothing of ours is in it. */
   async startBare(site: NodeSite & FirstBoot): Promise<Node> {
-    return new Node(await this.#boot(site, 'systemd'));
+    return this.#nodeOf(await this.#boot(site, 'systemd'));
   }
 
   async #boot(site: NodeSite & FirstBoot, init: Init): Promise<Machine> {
@@ -123,14 +125,14 @@ export class Fleet {
     this.#machines.push(machine);
     await source.machine.boot();
     await machine.boot();
-    return new Node(machine);
+    return this.#nodeOf(machine);
   }
 
   /** A machine with a copy of the disk of another, which is powered off. It is not booted. */
-  async copyDisk(source: Node, site: NodeSite): Promise<Machine> {
+  async copyDisk(source: Node, site: NodeSite): Promise<Node> {
     const machine = await cloneMachine(source.machine, site.name, site.ip, true);
     this.#machines.push(machine);
-    return machine;
+    return this.#nodeOf(machine);
   }
 
   /** Machines booted from copies of a machine's disk, which is powered off and stays so: an image. */
@@ -140,22 +142,45 @@ export class Fleet {
     for (const { name, ip } of sites) {
       const machine = await cloneMachine(image.machine, name, ip, true);
       this.#machines.push(machine);
-      nodes.push(new Node(machine));
+      nodes.push(this.#nodeOf(machine));
     }
     for (const { machine } of nodes) await machine.boot();
     return nodes;
   }
 
-  /** Removes one machine early. */
-  async remove(node: Node): Promise<void> {
-    this.#machines.splice(this.#machines.indexOf(node.machine), 1);
-    await destroyMachines([node.machine]);
+  #nodeOf(machine: Machine): Node {
+    const node = new Node(machine);
+    this.#nodes.push(node);
+    return node;
   }
 
-  async close(): Promise<void> {
-    await destroyMachines(this.#machines);
-    await this.#release();
+  /** Removes one machine early. */
+  async remove(node: Node): Promise<void> {
+    const leaks = await leaksOf(node);
+    this.#machines.splice(this.#machines.indexOf(node.machine), 1);
+    this.#nodes.splice(this.#nodes.indexOf(node), 1);
+    await destroyMachines([node.machine]);
+    assert.deepEqual(leaks, [], `${node.site.name} shows secrets`);
   }
+
+  /** Removes all machines. None may show a secret of these tests, nor may anything that the agent printed. */
+  async close(): Promise<void> {
+    const leaks: string[] = [];
+    try {
+      for (const node of this.#nodes) leaks.push(...(await leaksOf(node)));
+    } finally {
+      await destroyMachines(this.#machines);
+      await this.#release();
+    }
+    assert.deepEqual(leaks, [], 'machines show secrets');
+  }
+}
+
+/** Where a machine, or what the agent printed on it, shows a secret of these tests. Of a machine that is off, the latter only. */
+async function leaksOf(node: Node): Promise<readonly string[]> {
+  const texts = { 'what the agent printed': node.printed.join('\n') };
+  const found = seededSecrets().map((seeds) => findLeaks(node.machine, seeds, texts));
+  return (await Promise.all(found)).flat().map((leak) => `${node.site.name}: ${leak}`);
 }
 
 /** What is there when a machine boots for the first time. */
@@ -193,6 +218,8 @@ export interface DaemonProcess {
 /** A lab machine, spoken to through the agent's command line only. */
 export class Node {
   readonly machine: Machine;
+  /** What the agent printed in all of its runs. */
+  readonly printed: string[] = [];
 
   constructor(machine: Machine) {
     this.machine = machine;
@@ -210,6 +237,7 @@ export class Node {
   /** Runs the agent. `wrapper` is a command that runs it: strace, setpriv. */
   async agent(args: readonly string[], wrapper: readonly string[] = [], timeoutMs = 600_000): Promise<Run> {
     const finished = await this.machine.exec([...wrapper, AGENT, ...args], { timeoutMs });
+    this.printed.push(finished.stdout, finished.stderr);
     assert.equal(finished.timedOut, false, `machineadm ${args.join(' ')} did not end:\n${told(finished)}`);
     return { exitCode: finished.status, stdout: finished.stdout, stderr: finished.stderr };
   }

@@ -58,7 +58,7 @@ describe('accounts, time and services on a real systemd', {
   skip: needs(...LAB),
   timeout: 15 * MINUTE,
 }, () => {
-  const seeds = { ...newSeeds(), password: HASH };
+  const seeds = newSeeds({ password: HASH });
   let node: Node;
 
   const fleet = Fleet.ofSuite(

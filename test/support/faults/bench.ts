@@ -13,7 +13,7 @@ import {
   workerDocument,
 } from '../documents.ts';
 import { type Member, membersSeenBy } from '../etcd-members.ts';
-import { type Fleet, Node, type Provisioned, provisionOnce } from '../lab.ts';
+import { type Fleet, type Node, type Provisioned, provisionOnce } from '../lab.ts';
 import { archiveOf } from '../lab-release.ts';
 import { Gate } from './gate.ts';
 import { type FaultRole, FIRSTS, type Sabotage } from './sabotage.ts';
@@ -82,10 +82,10 @@ export class FaultBench {
     await base.machine.powerOff();
     for (const [index, ip] of ADDRESSES.slice(0, lanes).entries()) {
       const letter = 'abc'[index];
-      const node = new Node(await fleet.copyDisk(base, { name: `flt-${letter}`, ip }));
+      const node = await fleet.copyDisk(base, { name: `flt-${letter}`, ip });
       await node.machine.snapshot();
       const site = { name: `flt-first-${letter}`, ip: FIRSTS[index] ?? '' };
-      const first = role === 'init' ? undefined : new Node(await fleet.copyDisk(base, site));
+      const first = role === 'init' ? undefined : await fleet.copyDisk(base, site);
       bench.#free.push({ node, first });
     }
     await fleet.remove(base);
