@@ -122,7 +122,7 @@ export const NAME_OF_FIRST: Pick<Sabotage, 'document' | 'expected'> = {
 
 /**
  * A Node of a machine that is no more, with what a kubelet of 1.20 takes for granted in a Node, and panics where it is not
- * there.
+ * there. Until it has written its own, it admits static pods by these amounts.
  */
 export function nodeOfGoneMachine(name: string, conditions?: readonly object[]): object {
   const nodeInfo = {
@@ -137,7 +137,7 @@ export function nodeOfGoneMachine(name: string, conditions?: readonly object[]):
     operatingSystem: 'linux',
     architecture: 'amd64',
   };
-  const amounts = { cpu: '1', memory: '1Gi', 'hugepages-2Mi': '0' };
+  const amounts = { cpu: '2', memory: '4Gi', 'ephemeral-storage': '20Gi', 'hugepages-2Mi': '0', pods: '110' };
   const status = { nodeInfo, capacity: amounts, allocatable: amounts };
   return {
     apiVersion: 'v1',
