@@ -4,7 +4,6 @@ import type { ArchiveImage } from '@machineadm/archives/images.ts';
 import type { CriImage } from '../host/cri/queries.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import type { Execution } from '../step/index.ts';
-import { findImage } from './image-references.ts';
 
 /** Images appear in the CRI store by an event after the import ended (containerd internal/cri/server/events.go). */
 const VISIBLE_WITHIN_MS = 10_000;
@@ -14,6 +13,14 @@ const POLL_MS = 100;
 export interface ImageStore {
   /** Of CRI, with or without `unix://`. */
   readonly socket: string;
+}
+
+/** The runtime's image for a reference in any form. */
+export function findImage(images: readonly CriImage[], reference: string): CriImage | undefined {
+  const full = fullReference(reference);
+  return images.find(
+    (image) => image.id === full || [...image.tags, ...image.digests].some((name) => fullReference(name) === full),
+  );
 }
 
 /** True where the runtime has exactly this image of an archive under its name: a tag may have moved. */

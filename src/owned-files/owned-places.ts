@@ -1,8 +1,12 @@
-import type { Host, QueryHost } from '../host/seam/host.ts';
+import type { FileStat, Host, QueryHost } from '../host/seam/host.ts';
 import type { Execution, OwnedPlace } from '../step/index.ts';
 import { blockIn, type Comment, withoutBlock } from './marked-block.ts';
-import { stampOf } from './stamp.ts';
 import { mountsBelow } from './tree-below.ts';
+
+/** A value that changes with the content of a file, but not with a reboot: its size, inode and modification time. */
+export function stampOf({ fingerprint, size }: FileStat): string | undefined {
+  return fingerprint === undefined ? undefined : `${size}:${fingerprint.slice(fingerprint.indexOf(':') + 1)}`;
+}
 
 /**
  * Why something that an earlier run created must not be removed; undefined: it may be removed.

@@ -1,6 +1,17 @@
+import type { Model } from '@machineadm/document/model/index.ts';
+import type { Facts } from '../host/seam/facts.ts';
 import type { Host, QueryHost } from '../host/seam/host.ts';
 import type { Change, Explanation, FollowUp, Step, StepRecord } from '../step/index.ts';
 import type { StepObserver } from './run-options.ts';
+
+/**
+ * What the document asks of a step that has work: one that the document or the journal gives something to do.
+ * undefined: the step is not part of the run.
+ */
+export function desiredOf(step: Step, model: Model, facts: Facts, record: (step: string) => StepRecord): unknown {
+  const desired = step.desired(model, facts);
+  return desired !== undefined && step.idle?.(desired, record(step.id)) === true ? undefined : desired;
+}
 
 /** What a step would do now; shared by `plan` and a run. */
 export async function planStep(

@@ -3,6 +3,7 @@ import type { Model } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { exitCode } from '@machineadm/document/outcomes/exit-codes.ts';
 import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
+import { UNIT_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import { stepTitle } from '@machineadm/document/ownership/step-ids.ts';
 import { redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
 import { omitUndefined } from '@machineadm/document/values/defined.ts';
@@ -22,7 +23,7 @@ import { inBoot, instanceIdentity, type JournalState, withNotes, withoutRecords 
 import type { OpenedDocument } from './load.ts';
 import { stepsFor } from './pipeline.ts';
 import { followUpId, pendingFollowUps, planStep } from './plan-step.ts';
-import { hostWithout } from './planned-host.ts';
+import type { PreflightScope } from './preflight.ts';
 import {
   findingsOf,
   type Requirements,
@@ -32,7 +33,6 @@ import {
   requirements,
   type Unmet,
 } from './preflight.ts';
-import type { PreflightScope } from './preflight-scope.ts';
 import { readPrepared, usableNotes } from './prepared.ts';
 import { journalForInstance, peekJournal } from './run-journal.ts';
 import { stepRecord } from './step-record.ts';
@@ -261,6 +261,35 @@ export async function planSteps(steps: readonly Step[], options: PlanOptions): P
     }
   }
   return redactDeep({ changes, remarks });
+}
+
+/**
+ * The machine as it will be once these paths, and everything below them, are removed: for planning later steps. Other
+ * queries go to the actual machine. A unit is stopped and disabled before its file is removed (`undo/removals/unit-files.ts`).
+ */
+export function hostWithout(host: QueryHost, removed: readonly string[]): QueryHost {
+  if (removed.length === 0) return host;
+  const isGone = (path: string) => removed.some((gone) => path === gone || path.startsWith(`${gone}/`));
+  const unlessGone =
+    <Rest extends readonly unknown[], Found>(ask: (path: string, ...rest: Rest) => Promise<Found | undefined>) =>
+    async (path: string, ...rest: Rest): Promise<Found | undefined> =>
+      isGone(path) ? undefined : await ask(path, ...rest);
+  return {
+    ...host,
+    readFile: unlessGone((path) => host.readFile(path)),
+    readText: unlessGone((path) => host.readText(path)),
+    readRange: unlessGone((path, offset: number, length: number) => host.readRange(path, offset, length)),
+    openFile: unlessGone((path) => host.openFile(path)),
+    stat: unlessGone((path) => host.stat(path)),
+    readLink: unlessGone((path) => host.readLink(path)),
+    list: unlessGone((path) => host.list(path)),
+    sha256: unlessGone((path) => host.sha256(path)),
+    async service(name) {
+      const state = await host.service(name);
+      const unit = /\.[a-z]+$/.test(name) ? name : `${name}.service`;
+      return isGone(`${UNIT_DIRECTORY}/${unit}`) ? { ...state, active: false, enabled: false } : state;
+    },
+  };
 }
 
 /** A requirement is missing until hooks provide it: the step's changes depend on what they install. */

@@ -1,21 +1,22 @@
 import { formatPlace } from '@machineadm/document/diagnostics/index.ts';
-import type { Model } from '@machineadm/document/model/index.ts';
+import type { HostModel, Model } from '@machineadm/document/model/index.ts';
 import { errorMessage, MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { ExitName } from '@machineadm/document/outcomes/exit-codes.ts';
 import type { Reason } from '@machineadm/document/outcomes/reasons.ts';
-import { stepTitle } from '@machineadm/document/ownership/step-ids.ts';
-import { hasEffects } from '@machineadm/document/secrets/secret.ts';
+import { type StepId, stepTitle } from '@machineadm/document/ownership/step-ids.ts';
+import { hasEffects, type SecretSource, type SecretValue } from '@machineadm/document/secrets/secret.ts';
 import type { Finding } from '../diagnosis/checks/finding.ts';
 import type { Facts } from '../host/seam/facts.ts';
 import type { QueryHost } from '../host/seam/host.ts';
+import { secretUnavailable } from '../host/secrets/resolve.ts';
 import { runChecks } from '../host/time/checks.ts';
-import type { NodeProgram, Step, UnmetRequirement } from '../step/index.ts';
+import type { NodeProgram, Step, StepRecord, UnmetRequirement } from '../step/index.ts';
+import type { Conflict } from './asked.ts';
 import type { ChangeSource, FindSource } from './change-source.ts';
 import { findCollisions } from './ownership.ts';
-import type { PreflightScope } from './preflight-scope.ts';
+import { planStep } from './plan-step.ts';
 import { asRefusal } from './refusal.ts';
 import { StepFailure } from './runner.ts';
-import { unreadableSecrets } from './secret-requirements.ts';
 
 /** Refuses to begin on a machine or as a user that cannot do it. */
 export function refuseUnlessRoot(facts: Pick<Facts, 'isRoot'> & Partial<Pick<Facts, 'platform'>>): void {
@@ -47,6 +48,20 @@ function refuseOtherPlatform({ host }: Model, { platform }: Facts): void {
     evidence: [{ source: 'host.platform', text: wanted }],
     exit: 'Refused',
   });
+}
+
+/** The document, and what its steps are checked against. */
+export interface PreflightScope {
+  readonly host: QueryHost;
+  readonly model: Model;
+  readonly facts: Facts;
+  readonly scope: 'base' | 'all';
+  /** The journal's record of a step. */
+  readonly record: (step: string) => StepRecord;
+  /** Finds the place in the document; absent: findings name none. */
+  readonly source?: FindSource;
+  /** Finds where another document of this machine asks for something else; absent: that is not checked. */
+  readonly conflicts?: () => Promise<readonly Conflict[]>;
 }
 
 /** A requirement of a step that is not met, or that would make it fail. */
@@ -158,6 +173,61 @@ export async function findRequirements(steps: readonly Step[], given: PreflightS
     else all.awaited.push({ ...one, missing, after: before });
   }
   return all;
+}
+
+/**
+ * The secrets of a step that cannot be read, if the step is going to need them. Those behind a server are not asked for:
+ * that would be an effect. A program only has to exist.
+ */
+async function unreadableSecrets(
+  step: Step,
+  desired: unknown,
+  asked: PreflightScope,
+): Promise<readonly UnmetRequirement[]> {
+  const missing: UnmetRequirement[] = [];
+  for (const value of new Set(step.secrets?.(desired) ?? [])) {
+    const trouble = await troubleOf(asked.host, value);
+    if (trouble === undefined) continue;
+    const broughtBy = bringerOf(value.source, asked.model.host);
+    const { reason, message: what, remedy } = trouble;
+    const evidence = trouble.evidence.filter(({ text }) => !what.includes(text));
+    const field = value.name;
+    missing.push({ reason, what, remedy, evidence, field, scope: 'node', ...(broughtBy ? { broughtBy } : {}) });
+  }
+  // A secret is often removed after its first use, so it only matters where the step still has something to do.
+  return missing.length > 0 && (await hasChanges(step, desired, asked)) ? missing : [];
+}
+
+async function troubleOf(host: QueryHost, value: SecretValue): Promise<MachineadmError | undefined> {
+  const { source } = value;
+  if (source.kind === 'exec') {
+    const [program = ''] = source.command;
+    const found = program.includes('/') ? await host.stat(program) : await host.which(program);
+    return found === undefined ? secretUnavailable(value, `the program ${program}`, 'it does not exist') : undefined;
+  }
+  try {
+    await host.secret(value);
+    return undefined;
+  } catch (error) {
+    if (error instanceof MachineadmError && error.reason === 'SecretUnavailable') return error;
+    throw error;
+  }
+}
+
+async function hasChanges(step: Step, desired: unknown, { host, scope, record }: PreflightScope): Promise<boolean> {
+  try {
+    return (await planStep(step, desired, host, record(step.id), scope)).length > 0;
+  } catch (error) {
+    if (error instanceof MachineadmError) return true;
+    throw error;
+  }
+}
+
+/** The step of the document that writes the file of a secret, or mounts what it is on. */
+function bringerOf(source: SecretSource, host: HostModel): StepId | undefined {
+  const path = source.kind === 'file' ? source.path : source.kind === 'exec' ? (source.command[0] ?? '') : '';
+  if (host.storage.mounts.some((mount) => path.startsWith(`${mount.path}/`))) return 'mounts';
+  return host.files.some((file) => file.path === path) ? 'files' : undefined;
 }
 
 /** The place of the field that is wrong: beside the path of an entry, if the requirement says so and the document has it. */

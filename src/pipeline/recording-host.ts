@@ -2,7 +2,7 @@ import { dirname } from 'node:path/posix';
 import type { Model } from '@machineadm/document/model/index.ts';
 import { isCriticalPath, STATE_DIRECTORY } from '@machineadm/document/ownership/paths.ts';
 import type { Host, ServiceManager } from '../host/seam/host.ts';
-import { stampOf } from '../owned-files/stamp.ts';
+import { stampOf } from '../owned-files/owned-places.ts';
 import { type Change, type OwnedPlace, owing, type Step } from '../step/index.ts';
 import { type PriorStates, priorStates } from './prior-states.ts';
 import type { RunJournal } from './run-journal.ts';

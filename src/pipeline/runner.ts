@@ -1,20 +1,21 @@
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { stepTitle } from '@machineadm/document/ownership/step-ids.ts';
 import { redact } from '@machineadm/document/redaction/process-redactor.ts';
+import { formatDuration } from '@machineadm/document/text/units.ts';
 import type { Host } from '../host/seam/host.ts';
-import type { Change, Execution, Explanation, Step } from '../step/index.ts';
+import type { Change, Execution, Explanation, FollowUp, Step } from '../step/index.ts';
 import { groupAdjacent, mapWithLimit } from './concurrency.ts';
-import { desiredOf } from './desired.ts';
-import { performFollowUp } from './follow-ups.ts';
-import { explanationOf, followUpId, pendingFollowUps, planStep } from './plan-step.ts';
+import { desiredOf, explanationOf, followUpId, pendingFollowUps, planStep } from './plan-step.ts';
 import { type PriorStates, priorStates } from './prior-states.ts';
 import { endsForReboot, rebootNeeded, rebootWasFutile } from './reboot.ts';
 import { makerOf, recordingHost, recordWrites } from './recording-host.ts';
 import type { RunOptions, StepResult } from './run-options.ts';
-import { untilAborted } from './until-aborted.ts';
 
 /** The longest timer of Node, about 24 days; a longer one would fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/** How long a step may take to stop before the run continues without it, in milliseconds. */
+const STOP_GRACE_MS = 15_000;
 
 /**
  * Runs steps in order and stops at the first that fails, whose error it throws. For every step: inspect, plan, apply
@@ -209,11 +210,50 @@ async function performFollowUps({ step, desired, options, hostFor, within, execu
   }
 }
 
+/**
+ * Performs the follow-ups of a change that its step does not perform itself. They can be repeated: a kill before the
+ * record costs one more restart.
+ */
+async function performFollowUp(host: Host, followUp: FollowUp): Promise<void> {
+  if (followUp === 'update-ca-certificates') throw new Error(`${followUp} is performed by its step alone`);
+  if (followUp === 'daemon-reload') await host.services.reload();
+  else if (followUp.startsWith('reload:')) await host.services.reloadService(followUp.slice('reload:'.length));
+  else await host.services.restart(followUp.slice('restart:'.length));
+}
+
 /** Throws if a change is still needed: what did not take effect is reported without a known cause, too. */
 async function verify({ step, desired, options, within }: Running): Promise<void> {
   const { host, journal, scope } = options;
   const left = await within(planStep(step, desired, host, journal.record(step.id), scope));
   if (left.length > 0) throw notEffective(step, left, await within(explanationOf(step, desired, left, host)));
+}
+
+/**
+ * Waits for work that the same signal stops. Work that does not stop is abandoned after a grace period: a hanging child
+ * must not hang the run. Whatever error the stopped work throws, the reason is the stop.
+ */
+async function untilAborted<T>(
+  work: Promise<T>,
+  signal: AbortSignal,
+  step: Step,
+  deadlineMs: number | undefined,
+): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const abandoned = Promise.withResolvers<never>();
+  const abandon = () => {
+    timer = setTimeout(abandoned.reject, STOP_GRACE_MS, new Error(`${step.id} did not stop`));
+  };
+  if (signal.aborted) abandon();
+  else signal.addEventListener('abort', abandon, { once: true });
+  try {
+    return await Promise.race([work, abandoned.promise]);
+  } catch (error) {
+    if (signal.aborted) throw stopError(signal.reason, step, deadlineMs, error);
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', abandon);
+    clearTimeout(timer);
+  }
 }
 
 function isOneGroup(left: Change, right: Change): boolean {
@@ -242,6 +282,26 @@ function execution(step: Step, change: string, signal: AbortSignal, options: Run
     release: (path, of) => journal.append({ is: 'released', step: step.id, path, ...(of && { of }) }),
     remember: (note) => journal.append({ is: 'note', step: step.id, change, note }),
   };
+}
+
+/** Why a step was stopped: the run's own reason (a signal, the overall deadline), or the step's deadline. */
+function stopError(reason: unknown, step: Step, deadlineMs: number | undefined, cause: unknown): MachineadmError {
+  const known = cause instanceof MachineadmError ? cause : undefined;
+  const why = reason instanceof MachineadmError ? reason : undefined;
+  const limit = deadlineMs === undefined ? 'its time' : formatDuration(deadlineMs);
+  return new MachineadmError({
+    reason: why?.reason ?? 'DeadlinePassed',
+    summary:
+      why === undefined
+        ? `the step "${stepTitle(step.id)}" did not end within ${limit}`
+        : `${why.message} (in the step "${stepTitle(step.id)}")`,
+    remedy:
+      why?.remedy ?? 'Check what it waited for; a longer timeout helps only if the machine is slow rather than stuck.',
+    evidence: known === undefined ? [] : [{ source: step.id, text: known.message }, ...known.evidence],
+    transcript: known?.transcript ?? [],
+    retryable: true,
+    cause,
+  });
 }
 
 function notEffective(step: Step, left: readonly Change[], why: Explanation | undefined): MachineadmError {

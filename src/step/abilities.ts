@@ -23,7 +23,7 @@ export interface Abilities<Desired, Actual, Payload> {
    */
   preflight?(host: QueryHost, desired: Desired, record?: RanRecord): Promise<readonly UnmetRequirement[]>;
   /**
-   * The secrets whose values `inspect` or `apply` uses. `unreadableSecrets` (pipeline/secret-requirements.ts) finds those that
+   * The secrets whose values `inspect` or `apply` uses. `unreadableSecrets` (pipeline/preflight.ts) finds those that
    * cannot be read before a run, if the step has changes to make.
    */
   secrets?(desired: Desired): Iterable<SecretValue>;

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { namesIn, othersMayWrite, readSmallFile } from '../host/local-files/release-files.ts';
-import { BUILT_IN_KEYS } from './built-in-keys.ts';
 import { parseKeys } from './keys.ts';
 import { defaultMemoryPath, readTrustMemory, withMemory } from './memory.ts';
 import { isReleaseVersion } from './release-version.ts';
@@ -10,6 +9,12 @@ import { newestRoot } from './root-chain.ts';
 import type { TrustStore } from './store.ts';
 
 export const TRUST_DIRECTORY = '/etc/machineadm/trust.d';
+
+/**
+ * Public keys (PEM) that this build trusts. None by default: a project that signs its own releases adds its keys here.
+ * Everyone else configures keys in `/etc/machineadm/trust.d` or with `--key`.
+ */
+const BUILT_IN_KEYS: readonly string[] = [];
 
 const LIMIT = 64 * 1024;
 

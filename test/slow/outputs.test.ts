@@ -8,7 +8,7 @@ import statusSchema from '../../contract/status.v1.schema.json' with { type: 'js
 import { leavesOf } from '../../src/cli/command-tree.ts';
 import { OUTPUT_KINDS } from '../../src/cli/output-kinds.ts';
 import { createProgram } from '../../src/commands/index.ts';
-import { OUTPUT_SCHEMAS } from '../../src/commands/schema/results.ts';
+import { OUTPUT_SCHEMAS } from '../../src/commands/schema/run.ts';
 import { agent } from '../support/agent.ts';
 import { inThrowAwayMachine } from '../support/namespace.ts';
 import { newKey, testRelease } from '../support/release.ts';

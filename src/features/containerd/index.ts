@@ -1,17 +1,20 @@
+import type { TomlTable } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
+import { REGISTRY_FILES, registryDirectories } from '@machineadm/document/ownership/paths.ts';
 import { secretsIn } from '@machineadm/document/secrets/secret-values.ts';
 import type { Version } from '@machineadm/document/text/program-version.ts';
-import type { Host } from '../../host/seam/host.ts';
+import { stringAt } from '../../container-runtime/toml-tree.ts';
+import type { Host, QueryHost } from '../../host/seam/host.ts';
 import { runtimeSocket } from '../../kubernetes/runtime-socket.ts';
 import { textDiff } from '../../owned-files/text-diff.ts';
 import { bringerOf } from '../../step/brought-programs.ts';
 import type { FeatureStep } from '../../step/feature-step.ts';
-import type { Change, Execution } from '../../step/index.ts';
+import type { Change, Execution, OwnedPath } from '../../step/index.ts';
 import { type ContainerdTimes, proveHealthy, putConfiguration } from './commit.ts';
-import { CONFIGURATION_PATH } from './configuration.ts';
+import { CONFIGURATION_PATH, registryTable } from './configuration.ts';
+import { parseToml } from './found.ts';
 import { type ContainerdActual, type ContainerdDesired, inspect } from './inspect.ts';
 import { maskedToml } from './masked.ts';
-import { ownedPaths } from './owned-paths.ts';
 import { missingParts, preflight } from './preflight.ts';
 import { applyRegistry, planRegistries, type RegistryPayload } from './registries.ts';
 
@@ -186,4 +189,30 @@ function dropInWarnings(version: Version | undefined, dropIns: readonly string[]
   return [
     `containerd ${version.text} replaces a plug-in's whole section by that of a drop-in: ${dropIns.join(', ')} may undo later changes of ${CONFIGURATION_PATH}`,
   ];
+}
+
+/** The registry directories in the configuration of this machine, or in the settings of the document. */
+async function ownedPaths(host: QueryHost, { model }: ContainerdDesired): Promise<readonly OwnedPath[]> {
+  if (model.registries.length === 0) return [];
+  const directory = configPathOf(model.settings) ?? configPathOf(await currentTree(host));
+  if (directory === undefined) return [];
+  return model.registries.flatMap((registry, index) =>
+    registryDirectories(registry.host).map((name) => ({
+      field: ['containerRuntime', 'containerd', 'registries', index],
+      path: `${directory}/${name}`,
+      kind: 'names' as const,
+      names: REGISTRY_FILES,
+    })),
+  );
+}
+
+function configPathOf(tree: TomlTable): string | undefined {
+  return stringAt(registryTable(tree), ['config_path'])?.split(':')[0];
+}
+
+/** `inspect` reports a file that is not TOML. */
+async function currentTree(host: QueryHost): Promise<TomlTable> {
+  const text = await host.readText(CONFIGURATION_PATH);
+  const parsed = text === undefined ? undefined : await parseToml(text);
+  return parsed !== undefined && 'tree' in parsed ? parsed.tree : {};
 }

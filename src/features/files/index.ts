@@ -5,7 +5,7 @@ import type { FileModel } from '@machineadm/document/model/index.ts';
 import { secretsIn } from '@machineadm/document/secrets/secret-values.ts';
 import { formatMode } from '@machineadm/document/text/units.ts';
 import { contentObstacles } from '../../content-checks/index.ts';
-import { mountPointsOf } from '../../host/files/paths.ts';
+import { mountPointsOf, unescapeOctal } from '../../host/files/paths.ts';
 import type { FileStat, QueryHost } from '../../host/seam/host.ts';
 import { contentToWrite, scopeOf, sourceOf, wantedContent, wantedMode } from '../../owned-files/content.ts';
 import { download } from '../../owned-files/download.ts';
@@ -30,7 +30,6 @@ import {
   type RanRecord,
   type UnmetRequirement,
 } from '../../step/index.ts';
-import { closestMountPoint, readOnlyMounts } from './read-only.ts';
 
 /** Files above this size are not read to show a diff. */
 const MOST_COMPARED = 4 * 1024 * 1024;
@@ -317,4 +316,35 @@ async function readOnlyObstacles(
     const remedy = `Mount ${on} writable, or put the file elsewhere.`;
     return [{ reason: 'ReadOnlyFilesystem', what, remedy, change: id, scope: scopeOf(payload.file) }];
   });
+}
+
+/** The mount points of file systems that are mounted read-only, and all others, from proc_pid_mountinfo(5). */
+async function mounts(host: QueryHost): Promise<ReadonlyMap<string, 'ro' | 'rw'>> {
+  const lines = ((await host.readText('/proc/self/mountinfo')) ?? '').split('\n');
+  return new Map(
+    lines.flatMap((line) => {
+      const [, , , , path, options] = line.split(' ');
+      const superOptions = line.split(' - ')[1]?.split(' ')[2] ?? '';
+      if (path === undefined || options === undefined) return [];
+      const isReadOnly = [options, superOptions].some((list) => list.split(',').includes('ro'));
+      return [[unescapeOctal(path), isReadOnly ? 'ro' : 'rw'] as const];
+    }),
+  );
+}
+
+/** The mount point because of which each of these paths cannot be written, by path. */
+async function readOnlyMounts(host: QueryHost, paths: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const mounted = await mounts(host);
+  const found = new Map<string, string>();
+  for (const path of paths) {
+    const closest = closestMountPoint([...mounted.keys()], path);
+    if (mounted.get(closest) === 'ro') found.set(path, closest);
+  }
+  return found;
+}
+
+/** The mount point of the file system that has a path. */
+function closestMountPoint(mountPoints: readonly string[], path: string): string {
+  const above = mountPoints.filter((point) => point === '/' || path.startsWith(`${point}/`));
+  return above.reduce((closest, point) => (point.length > closest.length ? point : closest), '/');
 }

@@ -1,8 +1,7 @@
-import type { GroupModel } from '@machineadm/document/model/index.ts';
+import type { GroupModel, Model } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { readAccounts } from '../../accounts/databases.ts';
 import { changeAccount, missingTools } from '../../accounts/tools.ts';
-import { wantedGroups } from '../../accounts/wanted-groups.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
 import { EMPTY_RECORD, type UnmetRequirement } from '../../step/index.ts';
@@ -70,6 +69,17 @@ export const groups: FeatureStep<readonly GroupModel[], GroupsActual, GroupModel
 
   settled: async (host) => await host.sync('/etc'),
 };
+
+/** The groups of the document, and those that its users are members of. */
+function wantedGroups({ groups, users }: Pick<Model['host'], 'groups' | 'users'>): readonly GroupModel[] {
+  const wanted = new Map(groups.map((group) => [group.name, group]));
+  for (const user of users) {
+    for (const name of [...(user.primaryGroup === undefined ? [] : [user.primaryGroup]), ...user.groups]) {
+      if (!wanted.has(name)) wanted.set(name, { name, gid: undefined, system: user.system });
+    }
+  }
+  return [...wanted.values()];
+}
 
 /** Ids that another group already has, and groups that exist with another id. */
 async function conflictsOf(host: QueryHost, desired: readonly GroupModel[]): Promise<readonly UnmetRequirement[]> {

@@ -1,15 +1,19 @@
 import { createHash } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { FileModel, Model, ServiceModel } from '@machineadm/document/model/index.ts';
+import type { Evidence } from '@machineadm/document/outcomes/errors.ts';
 import { unitDropInPath } from '@machineadm/document/ownership/paths.ts';
+import { redact } from '@machineadm/document/redaction/process-redactor.ts';
 import { isUnitFile, unitObstacles } from '../../content-checks/units.ts';
-import type { QueryHost, ServiceState } from '../../host/seam/host.ts';
+import type { Host, QueryHost, ServiceState } from '../../host/seam/host.ts';
+import { LINES_TO_SEARCH, lastErrors } from '../../host/services/last-errors.ts';
+import { unitTrouble } from '../../host/services/unit-trouble.ts';
 import { describeWrite, isAsWritten, type OwnFile, readOwnFile } from '../../owned-files/difference.ts';
 import { textDiff } from '../../owned-files/text-diff.ts';
 import type { FeatureStep } from '../../step/feature-step.ts';
-import type { Change, FollowUp, UnmetRequirement } from '../../step/index.ts';
+import type { Change, Explanation, FollowUp, UnmetRequirement } from '../../step/index.ts';
 import { namedIn } from '../../step/named-in.ts';
 import { isAt } from '../../step/wants.ts';
-import { explainStopped, untilSteady } from './failure.ts';
 
 export interface ServicesDesired {
   readonly services: readonly ServiceModel[];
@@ -119,8 +123,69 @@ export const services: FeatureStep<ServicesDesired, readonly ServiceActual[], Se
 /** A service that ends this soon after its start has failed to start. */
 const STEADY_MS = 1_000;
 
+const JOURNAL_LINES = 20;
+const LOOK_EVERY_MS = 100;
+
 function namesStarted({ services }: ServicesDesired): readonly string[] {
   return services.filter(({ state, masked }) => state === 'Started' && masked !== true).map(({ name }) => name);
+}
+
+/**
+ * Waits until services that were just started have run for a while, or have ended. A service manager reports a service
+ * of Type=simple as started before it knows whether the program will stay (systemd.service(5)).
+ */
+async function untilSteady(
+  host: Pick<Host, 'service'>,
+  names: readonly string[],
+  steadyMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const name of names) {
+    const end = performance.now() + steadyMs;
+    while (performance.now() < end) {
+      const state = await host.service(name);
+      // Without a time of its start it has no process: a unit that did its work and stays active.
+      if (!state.active || state.startedAtMs === undefined || Date.now() - state.startedAtMs >= steadyMs) break;
+      await pause(LOOK_EVERY_MS, undefined, { signal });
+    }
+  }
+}
+
+/** Why services that were started do not run: how they ended, and their last journal lines. */
+async function explainStopped(
+  host: Pick<Host, 'service' | 'services'>,
+  names: readonly string[],
+): Promise<Explanation | undefined> {
+  const found: { readonly name: string; readonly state: ServiceState; readonly text: string }[] = [];
+  for (const name of names) {
+    const state = await host.service(name);
+    if (state.active) continue;
+    found.push({ name, state, text: endedWell(state) ?? unitTrouble(state)?.text ?? `its state is ${state.detail}` });
+  }
+  const [first] = found;
+  if (first === undefined) return undefined;
+  const evidence: Evidence[] = [];
+  for (const { name, text } of found) {
+    evidence.push({ source: `state of ${name}`, text });
+    // The journal is evidence; that it cannot be read must not hide the failure itself.
+    const log = await host.services.logs(name, LINES_TO_SEARCH).catch(() => []);
+    const lines = lastErrors(log, JOURNAL_LINES);
+    evidence.push(...lines.map((line) => ({ source: `journal of ${name}`, text: redact(line) })));
+  }
+  return {
+    summary: `${found.map(({ name, text }) => `${name} was started but does not run: ${text}`).join('; ')}.`,
+    remedy:
+      endedWell(first.state) === undefined
+        ? `Correct what its journal names ("journalctl -u ${first.name} -b"), then run again.`
+        : `A unit that does its work and ends is never Started: give its unit RemainAfterExit=yes, or remove "state: Started" of ${first.name} from host.services.`,
+    evidence,
+    retryable: endedWell(first.state) === undefined,
+  };
+}
+
+function endedWell({ unit }: ServiceState): string | undefined {
+  const isWell = unit?.result === 'success' && unit.ended?.by === 'exit' && unit.ended.status === 0;
+  return isWell ? 'it ended by itself with exit status 0' : undefined;
 }
 
 /**

@@ -4,6 +4,7 @@ import type {
   DeviceSelector,
   DiskModel,
   FilesystemModel,
+  Model,
   MountModel,
   SourceMount,
 } from '@machineadm/document/model/index.ts';
@@ -11,6 +12,7 @@ import type { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { FSTAB } from '@machineadm/document/ownership/paths.ts';
 import { describeDevice, findDevice } from '../../block-devices/device.ts';
 import { freeBytes } from '../../block-devices/free-space.ts';
+import { withoutEntry } from '../../block-devices/fstab.ts';
 import { mountArguments } from '../../block-devices/mount-options.ts';
 import {
   describeMounted,
@@ -19,14 +21,18 @@ import {
   type MountState,
   obstacle,
   runningOn,
+  swapKey,
 } from '../../block-devices/mount-state.ts';
 import { inspectSource, swapUnfit } from '../../block-devices/source-state.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
-import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
+import { removedLines } from '../../owned-files/removed-lines.ts';
+import { type ChangedByStep, type FeatureStep, STAYS, type Staying } from '../../step/feature-step.ts';
 import type { Change, Execution, FollowUp, UnmetRequirement } from '../../step/index.ts';
-import { linesOfDocument } from './lines-of-document.ts';
+import type { Memory } from '../../step/memory.ts';
+import { namedIn } from '../../step/named-in.ts';
+import type { ResetAction } from '../../step/reset-action.ts';
+import type { Asked } from '../../step/wants.ts';
 import { bringUp, conflicting, mountFailed, nothingToMount, runMount, someOf, writeFstab } from './mount-changes.ts';
-import { mountsThatStay } from './mounts-that-stay.ts';
 import { willBePartitioned } from './pending.ts';
 import { createSwapFile, SWAP_FILE_PROGRAMS } from './swap-file.ts';
 import { missingTools } from './tools.ts';
@@ -64,7 +70,10 @@ export interface MountsActual {
  */
 export const mounts: FeatureStep<MountsDesired, MountsActual, PlacedMount> = {
   id: 'mounts',
-  restoring: { keeps: () => [`path:${FSTAB}`], withDocument: linesOfDocument },
+  restoring: {
+    keeps: () => [`path:${FSTAB}`],
+    withDocument: (host, memory, _name, asked) => linesOfDocument(host, memory, asked),
+  },
   section: 'host.storage.mounts',
   stays: mountsThatStay,
   isRequested: STAYS,
@@ -140,6 +149,42 @@ export const mounts: FeatureStep<MountsDesired, MountsActual, PlacedMount> = {
     for (const directory of new Set(['/etc', ...parents])) await host.sync(directory);
   },
 };
+
+/** The lines in fstab of mounts and swap areas that only this document asks for. */
+async function linesOfDocument(
+  host: QueryHost,
+  memory: Memory,
+  asked: Asked | undefined,
+): Promise<readonly ResetAction[]> {
+  const keys = (asked?.wishes ?? []).flatMap(({ key }) => {
+    const [, kind, path = ''] = /^(mount|swap):(\/.*)$/s.exec(key) ?? [];
+    if (kind === undefined) return [];
+    const isMount = kind === 'mount';
+    if (memory.others(isMount ? `mount:${path}` : `swap:${path}`, 'mounts')) return [];
+    return [isMount ? path : swapKey(path)];
+  });
+  return keys.length === 0 ? [] : await removedLines(host, FSTAB, (text) => keys.reduce(withoutEntry, text));
+}
+
+/** No run unmounts what programs may use, nor turns off swap that the kernel may need. */
+function mountsThatStay({ host }: Model, { resources, memory }: ChangedByStep): readonly Staying[] {
+  const mounts = [...host.storage.mounts.map(({ path }) => path), ...namedIn(host, 'mount', [])];
+  const swaps = host.storage.mounts.filter(({ path }) => path === 'none');
+  const removed = namedIn(host, 'swap-file', []);
+  const isSwapFile = (name: string): boolean => memory.before.has(`swap-file:${name}`);
+  /** Of a device it is not known whether it is the one that the document names. */
+  const isSwapRequested = (name: string): boolean =>
+    isSwapFile(name)
+      ? removed.includes(name) || swaps.some((one) => 'source' in one && one.source === name)
+      : swaps.length > 0;
+  return resources.flatMap(({ kind, name, resource }): readonly Staying[] => {
+    if (kind === 'mount' && !mounts.includes(name))
+      return [[resource, `${name} stays mounted, as programs may use it: absent: true unmounts it`]];
+    if (kind !== 'swap' || isSwapRequested(name)) return [];
+    const how = isSwapFile(name) ? 'absent: true removes the swap file' : 'swapoff turns it off';
+    return [[resource, `swap on ${name} stays on, as the kernel may need the memory: ${how}`]];
+  });
+}
 
 async function inspect(host: QueryHost, desired: MountsDesired): Promise<MountsActual> {
   const actual: MountsActual['mounts'][number][] = [];

@@ -12,7 +12,6 @@ import { type Change, notChecked, type UnmetRequirement } from '../../step/index
 import { isAt, setBy } from '../../step/wants.ts';
 import { describeOverride, normaliseSysctl, overridesAtBoot, parseSysctlFile, type SysctlOverride } from './boot.ts';
 import { moduleOf, notEffective, refused, writeError } from './errors.ts';
-import { isReadOnly, readOnlyMounts } from './read-only-mounts.ts';
 
 export interface SysctlDesired {
   /** The drop-in of the document. */
@@ -243,6 +242,24 @@ async function readKey(host: QueryHost, key: string): Promise<string | { problem
     if (errnoOf(error) !== undefined) return { problem: 'unreadable' };
     throw error;
   }
+}
+
+/** Where file systems are mounted below /proc/sys, with the options of each: in most containers it is read-only. */
+async function readOnlyMounts(host: QueryHost): Promise<ReadonlyMap<string, boolean>> {
+  const mounts = new Map<string, boolean>();
+  for (const line of ((await host.readText('/proc/self/mounts')) ?? '').split('\n')) {
+    const [, point = '', , options = ''] = line.split(' ');
+    // The last one is on top.
+    if (point.startsWith('/proc')) mounts.set(point, options.split(',').includes('ro'));
+  }
+  return mounts;
+}
+
+/** Whether the file system that has a path is mounted read-only. */
+function isReadOnly(path: string, readOnly: ReadonlyMap<string, boolean>): boolean {
+  const points = [...readOnly.keys()].filter((point) => path === point || path.startsWith(`${point}/`));
+  const closest = points.toSorted((a, b) => b.length - a.length)[0];
+  return closest !== undefined && readOnly.get(closest) === true;
 }
 
 /** Writes a key and reads it back; what another program undid at that moment is written once more. */

@@ -2,12 +2,31 @@ import type { Model } from '@machineadm/document/model/index.ts';
 import { compareVersions, parseVersion, type Version } from '@machineadm/document/text/program-version.ts';
 import { startsInstalledContainerd } from '../../container-runtime/service-program.ts';
 import { CriError } from '../../host/cri/call.ts';
+import type { Facts } from '../../host/seam/facts.ts';
 import type { QueryHost } from '../../host/seam/host.ts';
 import { runtimeSocket } from '../../kubernetes/runtime-socket.ts';
 import type { ProgramVersions } from '../../step/upgrade-order.ts';
+import { type UpgradeDesired, upgradeDesired } from './desired.ts';
 
 /** The change after which there is no way back to the previous containerd. */
 export const CONTAINERD_CHANGE = 'upgrade-containerd/prove';
+
+/** What the steps of an upgrade of containerd know of the document and the machine. */
+export interface ContainerdUpgradeDesired extends UpgradeDesired {
+  /** The version of the document; undefined: the one that is installed. */
+  readonly version: string | undefined;
+  readonly cgroupDriver: 'systemd' | 'cgroupfs';
+  /** The files that the document writes. */
+  readonly paths: ReadonlySet<string>;
+}
+
+/** Of a document that configures the containerd of a node that kubeadm made. */
+export function containerdUpgradeDesired(model: Model, facts: Facts): ContainerdUpgradeDesired | undefined {
+  const desired = upgradeDesired(model, facts);
+  if (desired === undefined || model.containerd === undefined) return undefined;
+  const { version, cgroupDriver } = model.containerd;
+  return { ...desired, version, cgroupDriver, paths: new Set(model.host.files.map(({ path }) => path)) };
+}
 
 /**
  * The containerd that runs here, and the one that a document asks for, if that is another: the version of the document, or else

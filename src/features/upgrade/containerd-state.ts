@@ -4,8 +4,12 @@ import { spaceAt } from '../../kubernetes/upgrade/check-machine.ts';
 import { keepContainerd, sizeOfContainerd } from '../../kubernetes/upgrade/containerd-kept.ts';
 import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
 import { containerdUpgrade, type ProgramVersions } from '../../step/upgrade-order.ts';
-import { installedContainerd, numbersOf } from './containerd-asked.ts';
-import { type ContainerdUpgradeDesired, containerdUpgradeDesired } from './containerd-desired.ts';
+import {
+  type ContainerdUpgradeDesired,
+  containerdUpgradeDesired,
+  installedContainerd,
+  numbersOf,
+} from './containerd-asked.ts';
 import { isNodeReady } from './desired.ts';
 
 /** The change that keeps containerd as it is. */

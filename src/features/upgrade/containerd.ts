@@ -11,8 +11,14 @@ import { programsAt } from '../../step/brought-programs.ts';
 import { type FeatureStep, STAYS } from '../../step/feature-step.ts';
 import type { Execution, UnmetRequirement } from '../../step/index.ts';
 import { containerdUpgrade, type ProgramVersions, type Upgrade, versionUpgrade } from '../../step/upgrade-order.ts';
-import { CONTAINERD_CHANGE, installedContainerd, numbersOf, runningContainerd } from './containerd-asked.ts';
-import { type ContainerdUpgradeDesired, containerdUpgradeDesired } from './containerd-desired.ts';
+import {
+  CONTAINERD_CHANGE,
+  type ContainerdUpgradeDesired,
+  containerdUpgradeDesired,
+  installedContainerd,
+  numbersOf,
+  runningContainerd,
+} from './containerd-asked.ts';
 import { sandboxObstacles } from './image-checks.ts';
 
 const SLACK_MS = 5 * 60_000;

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path/posix';
 import type { UserModel } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { authorizedKeysPath, sudoersPath, usualHome } from '@machineadm/document/ownership/paths.ts';
@@ -14,7 +15,6 @@ import { namedIn } from '../../step/named-in.ts';
 import { inspectKeys, writeKeys } from './authorized-keys.ts';
 import { changesOf, NEVER_LOGGED_IN, programsOf, type UserActual, type UserPayload } from './changes.ts';
 import { passwordChange } from './password.ts';
-import { requestsUser } from './requested.ts';
 import { SUDOERS_MODE, sudoersText, sudoObstacles } from './sudoers.ts';
 
 export interface UsersDesired {
@@ -37,7 +37,17 @@ export const users: FeatureStep<UsersDesired, readonly UserActual[], UserPayload
         ({ kind, name, isMade }) => kind === 'user' && isMade && !namedIn(host, 'user', host.users).includes(name),
       )
       .map(({ resource, name }) => [resource, `the user ${name} stays, with its files: absent: true removes it`]),
-  isRequested: requestsUser,
+  /** The account of a user stays; its rule for sudo and its keys go with the user. */
+  isRequested({ host }, { kind, name }) {
+    const users = namedIn(host, 'user', host.users);
+    if (kind === 'user') return users.includes(name);
+    if (kind !== 'path') return true;
+    const homes = [...users.map(usualHome), ...host.users.flatMap(({ home }) => home ?? [])];
+    const keys = homes.map(authorizedKeysPath);
+    const isOfUser = /^\/etc\/sudoers\.d\/|\/\.ssh(?:\/authorized_keys)?$/.test(name);
+    const wanted = [...users.map(sudoersPath), ...keys, ...keys.map((path) => dirname(path))];
+    return !isOfUser || wanted.includes(name);
+  },
 
   desired({ host }) {
     return host.users.length === 0 ? undefined : { users: host.users, afterHooks: host.hooks.early !== undefined };

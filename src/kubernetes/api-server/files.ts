@@ -8,6 +8,7 @@ import type {
   EncryptionProvider,
   KubernetesModel,
   StructuredAuthentication,
+  WebhookConnection,
 } from '@machineadm/document/model/index.ts';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import {
@@ -30,7 +31,6 @@ import { type Fields, goDuration } from '@machineadm/kubeadm/fields.ts';
 import { writeDocument } from '@machineadm/kubeadm/yaml.ts';
 import type { NewFile } from '../../host/seam/host.ts';
 import type { SecretLookup } from '../secrets.ts';
-import { webhookKubeconfig } from './webhook-kubeconfig.ts';
 
 /**
  * The files that the API server reads besides its certificates, in the API versions that its Kubernetes version
@@ -110,6 +110,45 @@ function withoutKeys(kubernetes: KubernetesModel): KubernetesModel {
 function auditPolicy({ policy }: NonNullable<ApiServerModel['audit']>, minor: number): string {
   const { rules, ...rest } = policy;
   return writeDocument(omitUndefined({ ...typeMeta('Policy', minor), ...rest, rules }));
+}
+
+/**
+ * The kubeconfig with which the API server reaches a webhook (k/k
+ * staging/src/k8s.io/apiserver/pkg/util/webhook/webhook.go), with embedded credentials. Contains secrets.
+ */
+function webhookKubeconfig(connection: WebhookConnection, secrets: SecretLookup): string {
+  const { server, tlsServerName, certificateAuthority, clientCertificate, token } = connection;
+  const name = 'webhook';
+  return writeDocument({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [
+      {
+        name,
+        cluster: omitUndefined({
+          server,
+          'tls-server-name': tlsServerName,
+          'certificate-authority-data': base64(certificateAuthority),
+        }),
+      },
+    ],
+    users: [
+      {
+        name: 'api-server',
+        user: omitUndefined({
+          token: token === undefined ? undefined : secrets(token),
+          'client-certificate-data': base64(clientCertificate?.certificate),
+          'client-key-data': clientCertificate === undefined ? undefined : base64(secrets(clientCertificate.key)),
+        }),
+      },
+    ],
+    contexts: [{ name, context: { cluster: name, user: 'api-server' } }],
+    'current-context': name,
+  });
+}
+
+function base64(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : Buffer.from(text, 'utf8').toString('base64');
 }
 
 function encryption({ resources, providers }: EncryptionModel, secrets: SecretLookup, minor: number): string {

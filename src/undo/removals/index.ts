@@ -1,20 +1,21 @@
 import { posix } from 'node:path';
 import type { AbsentModel, Model } from '@machineadm/document/model/index.ts';
+import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import { canonicalPath } from '@machineadm/document/ownership/collisions.ts';
 import { isCriticalPath } from '@machineadm/document/ownership/paths.ts';
 import { rebuildTrust } from '../../features/certificate-authorities/stores.ts';
 import type { FileStat, Host, QueryHost } from '../../host/seam/host.ts';
+import { partsOf } from '../../host/seam/resource.ts';
 import { scopeOfPath } from '../../owned-files/content.ts';
 import { type Obstacle, obstructed } from '../../owned-files/obstacles.ts';
 import { removeBlock, whyKept } from '../../owned-files/owned-places.ts';
 import { entriesBelow, mountsBelow } from '../../owned-files/tree-below.ts';
 import { type FeatureStep, STAYS, type StepsById } from '../../step/feature-step.ts';
 import { DOCUMENT_FOLLOW_UP } from '../../step/follow-up.ts';
-import { type FollowUp, type OwnedPlace, owing, type StepRecord } from '../../step/index.ts';
+import { type Execution, type FollowUp, type OwnedPlace, owing, type StepRecord } from '../../step/index.ts';
 import { isAt, type Wants } from '../../step/wants.ts';
 import { claimed, droppedLines, droppedResources, planDropped } from './dropped.ts';
 import { changeOf, type FoundName, findNames, removeName } from './removed-names.ts';
-import { restore } from './restore-dropped.ts';
 import { type Dropped, notReported, staysOf } from './stays.ts';
 import { followUpsOf, stopUnit } from './unit-files.ts';
 
@@ -264,6 +265,23 @@ function describe({ path, type, owned, entries = 0 }: Found, untilBoot: string |
     return `${path}: remove the block ${owned.block?.name}, which is no longer in the document`;
   const until = untilBoot === undefined ? '' : `; ${untilBoot}`;
   return `${path}: remove the ${type === 'symlink' ? 'link' : type}, which is no longer in the document${until}`;
+}
+
+/** Restores something that the document no longer has, or tells that it stays. */
+async function restore(host: Host, { summary, perform, restores }: Dropped, execution: Execution): Promise<void> {
+  if (perform === undefined) {
+    execution.warn(summary);
+    return execution.remember(summary);
+  }
+  // The journal knows what a killed run left in between.
+  const run: Host['run'] = (command) => host.run({ ...command, changes: restores === undefined ? [] : [restores] });
+  await perform({ ...host, run }, execution.signal).catch((error: unknown) => {
+    if (!(error instanceof MachineadmError) || error.reason !== 'ResetFailed') throw error;
+    const remedy = 'Correct the cause and run again. To keep it, set host.prune to Never.';
+    const failed = { reason: 'HostStepFailed', summary: error.message, remedy, retryable: true } as const;
+    throw new MachineadmError({ ...failed, evidence: error.evidence, cause: error });
+  });
+  if (restores !== undefined) execution.release(partsOf(restores).name, restores);
 }
 
 /** Inspected again, for it may have changed since it was planned: what was mounted since is not entered. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { fullReference } from '@machineadm/archives/image-reference.ts';
-import { findImage } from '../../../src/container-runtime/image-references.ts';
+import { findImage } from '../../../src/container-runtime/image-presence.ts';
 
 const D = `sha256:${'a'.repeat(64)}`;
 

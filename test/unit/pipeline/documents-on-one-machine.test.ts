@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { withChecksum } from '../../../src/host/files/checksum.ts';
-import { stampOf } from '../../../src/owned-files/stamp.ts';
+import { stampOf } from '../../../src/owned-files/owned-places.ts';
 import { commandOn, machineInMemory } from '../../support/machine-in-memory.ts';
 import { wholeMachine } from '../../support/whole-machine.ts';
 

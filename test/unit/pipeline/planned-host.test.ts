@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hostWithout } from '../../../src/pipeline/planned-host.ts';
+import { hostWithout } from '../../../src/pipeline/plan.ts';
 import { memoryHost } from '../../support/memory-host.ts';
 
 test('later steps plan on the machine without what an earlier change deletes', async () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { FindSource } from '../../../src/pipeline/change-source.ts';
+import type { PreflightScope } from '../../../src/pipeline/preflight.ts';
 import {
   findingsOf,
   preflight,
@@ -9,7 +10,6 @@ import {
   requireAfter,
   requirements,
 } from '../../../src/pipeline/preflight.ts';
-import type { PreflightScope } from '../../../src/pipeline/preflight-scope.ts';
 import { StepFailure } from '../../../src/pipeline/runner.ts';
 import { EMPTY_RECORD, notChecked, type UnmetRequirement } from '../../../src/step/index.ts';
 import { facts } from '../../support/facts.ts';

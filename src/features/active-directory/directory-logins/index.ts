@@ -16,12 +16,19 @@ import {
   sssdConfiguration,
   withDirectory,
 } from './configuration.ts';
-import { type PamTool, pamTool, usesSssd } from './pam.ts';
 
 const RESTART: FollowUp = 'restart:sssd';
 const TOOL_TIMEOUT_MS = 60_000;
 /** sssd answers a second after its start; a busy machine and a slow directory take longer. */
 const ANSWER_TIMEOUT_MS = 60_000;
+
+/** The system's own tool for adding sssd to PAM's stacks. */
+interface PamTool {
+  readonly program: 'pam-auth-update' | 'authselect';
+  readonly args: readonly string[];
+  /** True: it also writes nsswitch.conf. */
+  readonly ownsNameServiceSwitch: boolean;
+}
 
 export interface LoginsActual {
   readonly configuration: OwnFile;
@@ -148,6 +155,28 @@ async function unknownGroups(host: QueryHost, desired: LoginsDesired): Promise<r
     if (status !== 0) unknown.push(group);
   }
   return unknown;
+}
+
+/** Debian's pam-auth-update(8), with the profiles of libpam-sss and libpam-modules; else authselect(8). undefined: neither. */
+async function pamTool(host: QueryHost, createsHomes: boolean): Promise<PamTool | undefined> {
+  if ((await host.which('pam-auth-update')) !== undefined) {
+    const args = ['--package', '--enable', 'sss', ...(createsHomes ? ['mkhomedir'] : [])];
+    return { program: 'pam-auth-update', args, ownsNameServiceSwitch: false };
+  }
+  if ((await host.which('authselect')) === undefined) return undefined;
+  const args = ['select', 'sssd', ...(createsHomes ? ['with-mkhomedir'] : []), '--force'];
+  return { program: 'authselect', args, ownsNameServiceSwitch: true };
+}
+
+/** Whether that was done, from the files that the tool writes. */
+async function usesSssd(host: QueryHost, { program }: PamTool, createsHomes: boolean): Promise<boolean> {
+  if (program === 'authselect') {
+    const [profile, ...features] = ((await host.readText('/etc/authselect/authselect.conf')) ?? '').split('\n');
+    return profile === 'sssd' && (!createsHomes || features.includes('with-mkhomedir'));
+  }
+  const has = async (stack: string, module: string) =>
+    new RegExp(`^[^#\\n]*\\b${module}\\.so`, 'm').test((await host.readText(`/etc/pam.d/${stack}`)) ?? '');
+  return (await has('common-auth', 'pam_sss')) && (!createsHomes || (await has('common-session', 'pam_mkhomedir')));
 }
 
 async function configurePam(host: Host, { program, args }: PamTool, signal: AbortSignal): Promise<void> {
