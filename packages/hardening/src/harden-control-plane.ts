@@ -9,18 +9,19 @@ import type {
   KubernetesModel,
 } from '@machineadm/document/model/index.ts';
 import { apiServerComponent } from '@machineadm/kubeadm/api-server-component.ts';
-import { admissionConfiguration } from './admission-configuration.ts';
-import { type AuditCoverage, auditPolicyFor } from './audit-policy.ts';
+import { type AuditCoverage, auditPolicyFor, findUncovered } from './audit-policy.ts';
 import { contradiction } from './contradiction.ts';
 import { type Check, type Component, type Control, describeRule, follows, type Mount } from './controls/control.ts';
+import { writesEncrypted } from './encryption.ts';
 import { listOf } from './evaluate.ts';
-import { sectionContradictions } from './section-conflicts.ts';
 
 type Plane = KubernetesModel['controlPlane'];
 
+const API_SERVER = ['kubernetes', 'controlPlane', 'apiServer'];
+
 /** The components whose arguments the document can set, and the field for each. */
 const FIELDS: Readonly<Record<Component, readonly string[]>> = {
-  'kube-apiserver': ['kubernetes', 'controlPlane', 'apiServer', 'args'],
+  'kube-apiserver': [...API_SERVER, 'args'],
   'kube-controller-manager': ['kubernetes', 'controlPlane', 'controllerManager', 'args'],
   'kube-scheduler': ['kubernetes', 'controlPlane', 'scheduler', 'args'],
   etcd: ['kubernetes', 'controlPlane', 'etcd', 'local', 'args'],
@@ -250,5 +251,68 @@ const SECTIONS: readonly (readonly [argument: RegExp, ...section: readonly strin
 function sectionOf(component: Component, name: string): readonly string[] {
   if (component !== 'kube-apiserver') return FIELDS[component];
   const [, ...section] = SECTIONS.find(([pattern]) => pattern.test(name)) ?? [undefined, 'args'];
-  return ['kubernetes', 'controlPlane', 'apiServer', ...section];
+  return [...API_SERVER, ...section];
+}
+
+/** Its apiVersion and kind follow from the plugin and the minor of Kubernetes when the file is written. */
+type Entry = AdmissionModel['config'][number];
+
+/** CIS 1.2.9: some limit for the whole server. */
+const EVENT_RATE_LIMIT: Entry = {
+  plugin: 'EventRateLimit',
+  configuration: { limits: [{ type: 'Server', qps: 5000, burst: 20000 }] },
+};
+
+/** STIG V-254800. Pod networks and kube-proxy are privileged: without the exemption a cluster gets none. */
+const POD_SECURITY: Entry = {
+  plugin: 'PodSecurity',
+  configuration: {
+    defaults: {
+      enforce: 'baseline',
+      'enforce-version': 'latest',
+      audit: 'restricted',
+      'audit-version': 'latest',
+      warn: 'restricted',
+      'warn-version': 'latest',
+    },
+    exemptions: { usernames: [], runtimeClasses: [], namespaces: ['kube-system'] },
+  },
+};
+
+/** The requirements of these controls for the API server's admission configuration. */
+function admissionConfiguration(controls: readonly Control[]): readonly Entry[] {
+  const entries = controls.flatMap(({ check }): readonly Entry[] => {
+    if (check.kind === 'admission-configuration') return [POD_SECURITY];
+    return check.kind === 'admission-plugin' && check.plugin === 'EventRateLimit' ? [EVENT_RATE_LIMIT] : [];
+  });
+  return [...new Set(entries)];
+}
+
+/**
+ * Where a section of the API server contradicts a control about its file: the document's file is kept, so the control
+ * would be dropped silently. The audit checks files that the document names in `args`.
+ */
+function sectionContradictions(apiServer: ApiServerModel, control: Control): readonly Finding[] {
+  const { audit, encryptionAtRest } = apiServer;
+  const { id, check } = control;
+  if (check.kind === 'audit-policy' && audit !== undefined) {
+    const gaps = findUncovered(audit.policy, check.covers);
+    const must = `cover what the control asks for: ${gaps.join(', ')}`;
+    return gaps.length === 0 ? [] : [contradiction([...API_SERVER, 'audit', 'policy'], control, must)];
+  }
+  if (check.kind !== 'encryption') return [];
+  if (encryptionAtRest !== undefined) {
+    const [first] = encryptionAtRest.providers;
+    if (writesEncrypted(encryptionAtRest.resources, first?.kind)) return [];
+    const must = 'encrypt secrets, with aescbc, secretbox or kms as the first provider';
+    return [contradiction([...API_SERVER, 'encryptionAtRest'], control, must)];
+  }
+  if (apiServerComponent(apiServer).args.some(({ name }) => name === 'encryption-provider-config')) return [];
+  return [
+    {
+      path: ['kubernetes', 'controlPlane'],
+      message: `${id} needs encryption at rest, whose keys only the document can provide`,
+      hint: `give ${API_SERVER.join('.')}.encryptionAtRest, or remove ${id} from hardening.include`,
+    },
+  ];
 }

@@ -4,7 +4,6 @@ import { DENIED_MODULES_FILE } from '@machineadm/document/ownership/kubernetes-p
 import { formatMode } from '@machineadm/document/text/units.ts';
 import { contradiction } from './contradiction.ts';
 import type { Check, Control } from './controls/control.ts';
-import { matchesPattern } from './path-pattern.ts';
 
 /** The host's part of the controls: kernel settings, modules, the accounts that own files. */
 export function hardenHost(
@@ -124,4 +123,16 @@ function servicesOf(
     const wrong = must === 'not run' ? state === 'Started' : enabled === true;
     return wrong ? [contradiction(['host', 'services', at ?? index], control, must)] : [];
   });
+}
+
+/** Whether a pattern matches a path, existing or not. */
+export function matchesPattern(pattern: string, path: string): boolean {
+  const segments = pattern.split('/').map((segment) => {
+    if (segment === '**') return '.+';
+    return segment
+      .split('*')
+      .map((part) => part.replace(/[.+^${}()|[\]\\]/g, '\\$&'))
+      .join('[^/]*');
+  });
+  return new RegExp(`^${segments.join('/').replace('/.+/', '/(?:.+/)?')}$`).test(path);
 }

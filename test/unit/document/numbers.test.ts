@@ -4,7 +4,7 @@ import { formatDiagnostic } from '@machineadm/document/diagnostics/index.ts';
 import { redactDeep } from '@machineadm/document/redaction/process-redactor.ts';
 import { toPlain } from '@machineadm/document/trees/tree.ts';
 import { VERBATIM_TAG } from '@machineadm/document/values/verbatim.ts';
-import { keepsNumber } from '@machineadm/document/versions/v1alpha1/exact-numbers.ts';
+import { v1alpha1 } from '@machineadm/document/versions/v1alpha1/index.ts';
 import { writeDocument } from '@machineadm/kubeadm/yaml.ts';
 import { stringify } from 'yaml';
 import { load, loaded, problemsOf } from '../../support/document.ts';
@@ -119,10 +119,10 @@ describe('numbers in the format of other programs', () => {
     test(`are kept as they are written in ${path.join('.')}, and not beside it`, () => {
       const names = ['sysctl', 'settings', 'options', 'config', 'patch', 'extraDocuments', 'configuration'];
       const field = path.findLastIndex((part) => names.includes(String(part)));
-      assert.equal(keepsNumber(path), true);
-      assert.equal(keepsNumber(path.slice(0, field + 1)), false);
+      assert.equal(v1alpha1.keepsNumber?.(path), true);
+      assert.equal(v1alpha1.keepsNumber?.(path.slice(0, field + 1)), false);
       for (const [index, part] of path.slice(0, field + 1).entries())
-        assert.equal(keepsNumber(path.with(index, 'other')), typeof part === 'number', `${index}`);
+        assert.equal(v1alpha1.keepsNumber?.(path.with(index, 'other')), typeof part === 'number', `${index}`);
     });
   }
 });

@@ -2,10 +2,11 @@ import type { HookGroupSection } from '@machineadm/document/host-parts/hooks.ts'
 import type { HostSection } from '@machineadm/document/versions/v1alpha1/host.ts';
 import type { Conversion } from '../inputs/conversion.ts';
 import { placeholderCommand, placeholderName } from '../kubernetes/placeholder.ts';
+import type { Placed, Report } from '../report/report.ts';
+import { baseName, programOf } from '../shell/programs.ts';
+import { commandsIn, ShellScanner, type SimpleCommand } from '../shell/scanner.ts';
 import type { CommandSpec, Spec } from '../spec/spec.ts';
 import { hasMark } from '../texts/jinja.ts';
-import { reportProviderFiles } from './provider-files.ts';
-import { reportInstalls, reportLost, trapsExit } from './shell-lints.ts';
 import { whole } from './shell-syntax.ts';
 
 type Hooks = NonNullable<HostSection['hooks']>;
@@ -125,5 +126,142 @@ function lint({ command, at }: CommandSpec, spec: Spec, { report }: Conversion):
   }
   if (spec.flavour === 'ignition' && /\/run\/kubeadm\//.test(command) && !hasMark(command)) {
     report.add('CommandUsesKubeadmFile', at, 'today the command finds no such file; here it does');
+  }
+}
+
+/** Whether a command sets a trap for the end of the shell. */
+function trapsExit(commands: readonly CommandSpec[]): boolean {
+  return commands.some(({ command }) =>
+    commandsIn(command).some((one) => {
+      const program = programOf(one);
+      return program?.name === 'trap' && program.args.some(({ text }) => text === 'EXIT' || text === '0');
+    }),
+  );
+}
+
+/** Reports what the shell of the commands has, and kubeadm or the commands after it would have in the provider's script. */
+function reportLost({ beforeCommands, afterCommands }: Spec, isBash: boolean, report: Report): void {
+  const callers = isBash ? new Map<string, CommandSpec>() : namesIn(afterCommands);
+  for (const { command, at } of beforeCommands) {
+    const scanner = new ShellScanner();
+    scanner.feed(command);
+    for (const what of new Set(scanner.end().flatMap((one) => unsaved(one) ?? [])))
+      report.add('ShellStateLost', at, what);
+    for (const name of scanner.functions) {
+      const caller = callers.get(name);
+      if (caller === undefined) continue;
+      report.add('ShellFunctionLost', caller.at, `${name}: define it again in the commands after kubeadm`);
+    }
+  }
+}
+
+/** The first command that has a name, by name. */
+function namesIn(commands: readonly CommandSpec[]): Map<string, CommandSpec> {
+  const found = new Map<string, CommandSpec>();
+  for (const command of commands) {
+    for (const name of command.command.split(/[^\w.-]/)) if (!found.has(name)) found.set(name, command);
+  }
+  return found;
+}
+
+/** What ends with a shell whatever is saved of it. */
+function unsaved(command: SimpleCommand): string | undefined {
+  const [first, second] = command.words;
+  const isRedirection = second === undefined || /^\{\w{1,200}\}$/.test(second.text);
+  if (first?.text === 'exec' && isRedirection && command.redirections.length > 0)
+    return 'a redirection of the whole shell';
+  if (first?.text === 'ulimit' && second?.text.startsWith('-') === true) return 'a limit of the shell';
+  return first?.text === 'pushd' ? 'the stack of directories' : undefined;
+}
+
+const PACKAGE_MANAGERS = new Set(['apt-get', 'apt', 'yum', 'dnf', 'zypper', 'tdnf', 'snap', 'microdnf']);
+const DOWNLOADERS = new Set(['curl', 'wget', 'az', 'gsutil', 'aws', 'ctr']);
+const PACKAGES = /\b(?:kubelet|kubeadm|kubectl|containerd|cri-o)\b/;
+const PROGRAMS = /\b(?:kubelet|kubeadm|kubectl|kube-(?:apiserver|proxy))\b/;
+/** Places of packages, downloads and system extensions of Kubernetes and of the runtime. */
+const PLACES =
+  /\b(?:dl\.k8s\.io|pkgs\.k8s\.io|packages\.cloud\.google\.com\/apt|kubernetes-release|storage\.googleapis\.com\/k8s-)|\bgithub\.com\/containerd\/containerd\/releases\b|\/kubernetes-v?[^/\s]{0,200}\.raw\b/;
+
+/** Reports commands and scripts that install Kubernetes or the runtime. */
+function reportInstalls({ files, beforeCommands }: Spec, report: Report): void {
+  for (const { text, at } of [
+    ...files.map(({ content, at }) => ({ text: content, at })),
+    ...beforeCommands.map(({ command, at }) => ({ text: command, at })),
+  ]) {
+    if (PLACES.test(text) || (mayInstall(text) && commandsIn(text).some(installs)))
+      report.add('InstallsKubernetes', at, 'better in the image: a run can check it before any change then');
+  }
+}
+
+/** Most texts are spared the work. */
+function mayInstall(text: string): boolean {
+  return PACKAGES.test(text) || PROGRAMS.test(text);
+}
+
+function installs(command: SimpleCommand): boolean {
+  const program = programOf(command);
+  if (program === undefined) return false;
+  const words = program.args.map(({ text }) => text);
+  if (PACKAGE_MANAGERS.has(program.name)) {
+    const verb = words.findIndex((word) => word === 'install' || word === 'localinstall' || word === 'reinstall');
+    return verb >= 0 && words.slice(verb + 1).some((word) => PACKAGES.test(baseName(word)));
+  }
+  return DOWNLOADERS.has(program.name) && words.some((word) => PROGRAMS.test(word));
+}
+
+interface ProviderFile {
+  readonly named: RegExp;
+  readonly differs: (kubeadmFile: string) => string;
+}
+
+const USER_DATA = 'the user data of the machine is the document of machineadm, or is not of cloud-init';
+
+/** What the provider and cloud-init make on a machine, with what a text that reads it finds there now. */
+const FILES: readonly ProviderFile[] = [
+  {
+    named: /\/tmp\/kubeadm(?:-[a-z-]{1,40})?\.ya?ml\b/,
+    differs: (file) => `only old providers wrote it to /tmp; it is ${file}`,
+  },
+  {
+    named: /\/etc\/kubeadm\.sh\b/,
+    differs: () => 'machineadm makes no script: the commands are hooks of the document',
+  },
+  {
+    // cloudinit/helpers.py, Paths.lookups
+    named:
+      /\/var\/lib\/cloud\/(?:instance|instances\/[^/\s]{1,100})\/(?:user-data|vendor-data|cloud-config|scripts|handlers)/,
+    differs: () => USER_DATA,
+  },
+  {
+    named: /\bcloud-init query(?: -[\w-]{1,20}){0,4} (?:-u|--user-data|userdata|vendordata|--vendor-data|-v)\b/,
+    differs: () => USER_DATA,
+  },
+  {
+    named:
+      /\/run\/cloud-init\/(?:combined-)?(?:instance-data|cloud-config|result|status)|\/var\/lib\/cloud\/(?:instance\/(?:boot-finished|obj\.pkl|datasource)|data\/)/,
+    differs: () => 'it exists only where cloud-init starts machineadm, and its user data is the document',
+  },
+  {
+    named: /\/var\/log\/cloud-init-output\.log\b/,
+    differs: () => 'the output of kubeadm and of commands is in the log of machineadm',
+  },
+];
+
+/** Reports commands and files that name files or data which the provider or cloud-init makes, and machineadm does not. */
+function reportProviderFiles(spec: Spec, kubeadmFile: string, report: Report): void {
+  const tell = (text: string, at: Placed): void => {
+    for (const { named, differs } of FILES) {
+      const found = named.exec(text)?.[0];
+      if (found !== undefined) report.add('ProviderFileNamed', at, `${found}: ${differs(kubeadmFile)}`);
+    }
+  };
+  for (const { command, at } of [...spec.bootCommands, ...spec.beforeCommands, ...spec.afterCommands])
+    tell(command, at);
+  for (const { content, encoding, at } of spec.files) {
+    if (encoding !== undefined && encoding !== '' && encoding !== 'text/plain') continue;
+    tell(content, at);
+    // In commands the name of the file is corrected, or reported on its own.
+    if (/\/etc\/kubeadm\.yml\b/.test(content))
+      report.add('ProviderFileNamed', at, `/etc/kubeadm.yml: it is ${kubeadmFile}`);
   }
 }

@@ -9,21 +9,24 @@ import {
   assignedValue,
   certificatesIn,
   type NodeArgument,
+  type NodeFile,
   type NodeFiles,
   ownKubeletSettings,
+  publicKeyIn,
   type StaticPod,
   staticPodOf,
 } from '../inputs/node-files.ts';
 import { fromBase64 } from '../inputs/secrets.ts';
 import { caCertHash } from '../kubernetes/certificate-hash.ts';
 import type { Report } from '../report/report.ts';
-import { EMPTY_HOST, type Spec } from '../spec/spec.ts';
+import { EMPTY_HOST, type FileSpec, type Spec } from '../spec/spec.ts';
 import { Expressions } from '../texts/jinja.ts';
 import { yamlValue } from '../texts/yaml.ts';
 import { at, isMap, items, text } from '../values/map.ts';
 import { Source } from '../values/source.ts';
-import { certificatesOf, filesOf, MANIFESTS, PKI } from './node-host.ts';
 
+const PKI = '/etc/kubernetes/pki';
+const MANIFESTS = '/etc/kubernetes/manifests/';
 const KUBELET_CONF = '/etc/kubernetes/kubelet.conf';
 /** Its server is the endpoint of the cluster, also where the kubelet calls its own machine. */
 const ADMIN_CONF = '/etc/kubernetes/admin.conf';
@@ -280,4 +283,62 @@ function reportUnknown(
     if (USUAL_MOUNTS.test(path) || given.has(path)) continue;
     report.add('NodeUnknown', origin, `the API server mounts ${redact(path)}: write what is there into host.files`);
   }
+}
+
+/** The authorities of the cluster: certificates as they are, keys by reference. */
+function certificatesOf(
+  { present }: NodeFiles,
+  read: (path: string) => string | undefined,
+  origin: string,
+  report: Report,
+): ReadonlyMap<string, FileSpec> {
+  const found = new Map<string, FileSpec>();
+  for (const name of ['ca', 'etcd/ca', 'front-proxy-ca', 'sa']) {
+    const path = `${PKI}/${name}${name === 'sa' ? '.pub' : '.crt'}`;
+    const pem = read(path);
+    const content = pem === undefined ? undefined : name === 'sa' ? publicKeyIn(pem) : certificatesIn(pem);
+    if (content === undefined) continue;
+    found.set(path, fileSpec(path, content, undefined, Source.of(undefined, `${origin}: ${path}`, report)));
+    const key = `${PKI}/${name}.key`;
+    if (!present.includes(key)) continue;
+    const at = Source.of(undefined, `${origin}: ${key}`, report);
+    found.set(key, { ...fileSpec(key, '', undefined, at), isReference: true });
+  }
+  return found;
+}
+
+/** The pods that kubeadm makes. */
+const OF_KUBEADM = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'etcd'];
+/** Files that become files: of directories whose content is set up for a node. */
+const COPIED = /^\/etc\/(?:sysctl\.d|modules-load\.d|containerd|systemd\/system)\//;
+/** The drop-in of kubeadm's package. */
+const OF_PACKAGE = /\/kubelet\.service\.d\/10-kubeadm\.conf$/;
+
+/** Files of the host, and static pods that kubeadm does not make. Private content is a reference. */
+function filesOf({ files }: NodeFiles, origin: string, report: Report): readonly FileSpec[] {
+  const isOther = (path: string): boolean =>
+    path.startsWith(MANIFESTS) && !OF_KUBEADM.some((name) => path === `${MANIFESTS}${name}.yaml`);
+  return files
+    .filter(({ path }) => (COPIED.test(path) && !OF_PACKAGE.test(path)) || isOther(path))
+    .map((file) => {
+      const isReference = (file.mode & 0o004) === 0 || redact(file.text) !== file.text;
+      const at = Source.of(undefined, `${origin}: ${file.path}`, report);
+      return { ...fileSpec(file.path, isReference ? '' : file.text, file, at), isReference };
+    });
+}
+
+function fileSpec(path: string, content: string, file: NodeFile | undefined, at: Source): FileSpec {
+  const isRoots = file === undefined || (file.uid === 0 && file.gid === 0);
+  return {
+    path,
+    owner: isRoots ? undefined : `${file.uid}:${file.gid}`,
+    permissions: file === undefined ? undefined : `0${file.mode.toString(8)}`,
+    encoding: undefined,
+    append: false,
+    content,
+    secret: undefined,
+    template: false,
+    rights: [],
+    at,
+  };
 }

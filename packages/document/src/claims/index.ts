@@ -1,7 +1,16 @@
+import { hostPartClaims } from '../host-parts/index.ts';
 import type { Model } from '../model/index.ts';
 import type { Claim } from '../ownership/claim.ts';
-import { RUN_DIRECTORY, STATE_DIRECTORY } from '../ownership/paths.ts';
-import { hostClaims } from './host.ts';
+import {
+  CONTAINERD_CONFIGURATION,
+  ORIGINAL_SUFFIX,
+  PREVIOUS_SUFFIX,
+  REGISTRIES_DIRECTORY,
+  REGISTRY_FILES,
+  RUN_DIRECTORY,
+  registryDirectories,
+  STATE_DIRECTORY,
+} from '../ownership/paths.ts';
 import { kubernetesClaims } from './kubernetes.ts';
 
 /**
@@ -10,7 +19,7 @@ import { kubernetesClaims } from './kubernetes.ts';
  */
 export function claimsOf(model: Model): readonly Claim[] {
   if (model.host.platform !== 'linux') return [];
-  return [...OWN_STATE, ...hostClaims(model), ...kubernetesClaims(model)];
+  return [...OWN_STATE, ...hostPartClaims(model.host, model), ...containerdClaims(model), ...kubernetesClaims(model)];
 }
 
 /** The name of the agent's own claims. */
@@ -34,4 +43,25 @@ const OWN_STATE: readonly Claim[] = [
 
 function ownState(kind: 'file' | 'tree', path: string): Claim {
   return { step: OWN_STEP, field: [], path, kind };
+}
+
+function containerdClaims({ containerd }: Model): Claim[] {
+  if (containerd === undefined) return [];
+  const step = 'containerd';
+  const field = ['containerRuntime', 'containerd'];
+  const copies = [ORIGINAL_SUFFIX, PREVIOUS_SUFFIX].map((suffix) => `${CONTAINERD_CONFIGURATION}${suffix}`);
+  return [
+    ...[CONTAINERD_CONFIGURATION, ...copies].map((path): Claim => ({ step, field, path, kind: 'file' })),
+    ...containerd.registries.flatMap(({ host }, index) =>
+      registryDirectories(host).map(
+        (name): Claim => ({
+          step,
+          field: [...field, 'registries', index],
+          path: `${REGISTRIES_DIRECTORY}/${name}`,
+          kind: 'names',
+          names: REGISTRY_FILES,
+        }),
+      ),
+    ),
+  ];
 }

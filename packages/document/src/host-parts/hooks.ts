@@ -8,10 +8,10 @@ import { HOOKS_SERVICE, openrcScriptPath, unitPath } from '../ownership/paths.ts
 import * as z from '../schema/zod.ts';
 import type { SecretValue } from '../secrets/secret.ts';
 import { accountName } from './accounts.ts';
-import { type HookRetry, retry, toRetry } from './hook-retry.ts';
 import { claimsOn, hostPart } from './part.ts';
 
 const DEFAULT_TIMEOUT_MS = 10 * 60_000;
+const DEFAULT_DELAY_MS = 10_000;
 
 export interface HookGroup {
   readonly shell: 'sh' | 'bash' | 'powershell' | 'cmd';
@@ -34,6 +34,43 @@ export interface HookGroup {
   /** When an entry that failed runs again in the same run; absent: never. */
   readonly retry?: HookRetry;
 }
+
+/** `retry` of a group of hooks. */
+export interface HookRetry {
+  /** Of each entry, the first included. */
+  readonly attempts: number;
+  /** Before the second attempt. */
+  readonly delayMs: number;
+  /** The factor by which each further pause is longer than the one before. */
+  readonly backoff: number;
+  /** Exit statuses; absent: any failure. */
+  readonly on?: readonly number[];
+}
+
+const retry = field(
+  object({
+    attempts: field(
+      z.int().min(2, 'at least 2: the first attempt counts').max(100, 'at most 100'),
+      'How often an entry may run, the first time included: 2 to 100.',
+      { example: 5 },
+    ),
+    delay: field(duration, 'The pause before the second attempt.', { default: '10s', example: '30s' }),
+    backoff: field(
+      z.int().min(1, 'at least 1, which keeps the pause as it is').max(10, 'at most 10'),
+      'The factor by which each further pause is longer than the one before it: 1 to 10.',
+      { default: 1, example: 2 },
+    ),
+    on: field(
+      z
+        .array(z.int().min(1, 'a status from 1 to 255: 0 is no failure').max(255, 'a status from 1 to 255'))
+        .min(1, 'a list without an exit status'),
+      'The exit statuses after which an entry runs again: apt ends with 100 if another process holds its lock.',
+      { absent: 'all but 0', example: [100] },
+    ),
+  }),
+  'When an entry that fails runs again in the same run, in the shell as it was before the entry: for locks of package managers, downloads, and a network that is not up yet. The timeout of the group includes all attempts and pauses. Only with onError Fail.',
+  { absent: 'an entry that fails ends the group', example: { attempts: 5, delay: '10s', on: [100] } },
+);
 
 /** What groups of one script cannot have, and what only its beginning decides. */
 const NOT_IN_A_SCRIPT = ['onError', 'user', 'rerun', 'retry'];
@@ -273,4 +310,14 @@ function checkScript({ beforeBootstrap, afterBootstrap }: HooksSection): Finding
     ...unfit('beforeBootstrap', beforeBootstrap, NOT_IN_A_SCRIPT),
     ...unfit('afterBootstrap', afterBootstrap, [...NOT_IN_A_SCRIPT, ...OF_THE_BEGINNING]),
   ];
+}
+
+/** As it is in the model. */
+function toRetry({ attempts, delay, backoff, on }: NonNullable<z.infer<typeof retry.schema>>): HookRetry {
+  return {
+    attempts,
+    delayMs: milliseconds(delay) ?? DEFAULT_DELAY_MS,
+    backoff: backoff ?? 1,
+    ...(on === undefined ? {} : { on }),
+  };
 }

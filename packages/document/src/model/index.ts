@@ -1,12 +1,34 @@
+import type { Platform } from '../fields/platform.ts';
+import type { HostPartModels } from '../host-parts/index.ts';
 import type { ContainerdModel } from '../sections/containerd/index.ts';
 import type { HardeningModel } from '../sections/hardening.ts';
 import type { ImagesModel } from '../sections/images.ts';
 import type { KubernetesModel } from '../sections/kubernetes/index.ts';
 import type { ReportingModel } from '../sections/reporting.ts';
-import type { HostModel } from './host.ts';
 
-export type * from '../host-parts/active-directory-model.ts';
+export type { Platform } from '../fields/platform.ts';
+export type { ActiveDirectoryModel, DirectoryLoginsModel, DomainCredentials } from '../host-parts/active-directory.ts';
+export type { ApparmorModel } from '../host-parts/apparmor.ts';
+export type { ArchiveModel } from '../host-parts/archives.ts';
+export type { CertificateAuthorityModel } from '../host-parts/certificate-authorities.ts';
+export type { DirectoryModel, RecursiveModel } from '../host-parts/directories.ts';
+export type { FileContent } from '../host-parts/file-content.ts';
+export type { FileModel } from '../host-parts/files.ts';
+export type { GroupModel } from '../host-parts/groups.ts';
+export type { HookGroup, HookRetry } from '../host-parts/hooks.ts';
+export type { HostsModel } from '../host-parts/hosts.ts';
+export type { Limit, LimitsModel } from '../host-parts/limits.ts';
+export type { LinkModel } from '../host-parts/links.ts';
+export type { NetworkModel, NetworkTool } from '../host-parts/network.ts';
+export type { AbsentModel, AbsentNameModel } from '../host-parts/paths-of-host.ts';
+export type { ProxyModel, ProxyUser } from '../host-parts/proxy.ts';
+export type { SelinuxModel } from '../host-parts/selinux.ts';
+export type { ServiceModel } from '../host-parts/services.ts';
 export type * from '../host-parts/storage-model.ts';
+export type { SysctlSetting } from '../host-parts/sysctl.ts';
+export type { TimeModel } from '../host-parts/time.ts';
+export type { SelectionModel } from '../host-parts/unpack.ts';
+export type { UserModel } from '../host-parts/users.ts';
 export type * from '../sections/api-server/admission.ts';
 export type * from '../sections/api-server/audit.ts';
 export type * from '../sections/api-server/authentication.ts';
@@ -47,7 +69,6 @@ export type * from '../sections/sinks/nats.ts';
 export type * from '../sections/sinks/otlp.ts';
 export type * from '../sections/sinks/sink.ts';
 export type * from '../sections/sinks/webhook.ts';
-export type * from './host.ts';
 
 /**
  * The agent's data model: every document version is converted to it, so that steps are independent of document
@@ -67,6 +88,13 @@ export interface Model {
   /** undefined = the document selects no benchmark. */
   readonly hardening: HardeningModel | undefined;
   readonly reporting: ReportingModel;
+}
+
+export interface HostModel extends HostPartModels {
+  /** What the machine runs. */
+  readonly platform: Platform;
+  /** What to do if a change takes effect only after a reboot. */
+  readonly rebootPolicy: 'Never' | 'IfRequired';
 }
 
 /** Identity of the machine in the management cluster, from the document. */

@@ -1,5 +1,5 @@
+import { REFERENCE } from './key-detector.ts';
 import { isMode, isWorthless, readsAsSentence } from './likely-value.ts';
-import { REFERENCE } from './reference-names.ts';
 
 /** Names whose value is always secret. The value ends with its quote or its line. */
 const STRONG =

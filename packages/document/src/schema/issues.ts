@@ -10,8 +10,7 @@ import {
 } from '../diagnostics/index.ts';
 import { quoted } from '../text/quotable.ts';
 import { Verbatim } from '../values/verbatim.ts';
-import { type FieldSearch, holdsSecrets, isObject, keysAt, schemasAt, segmentsOf } from './places.ts';
-import { type RenamedKeys, renamedKeys } from './renamed-keys.ts';
+import { accepts, type FieldSearch, holdsSecrets, isObject, keysAt, schemasAt, segmentsOf } from './places.ts';
 import { repairHint } from './repairs.ts';
 import { valueAt } from './valid-part.ts';
 import { REFUSED, take } from './zod.ts';
@@ -39,6 +38,41 @@ export function schemaFindings(
     else findings.push(...fromIssue(issue, schema, value, at, { meantBy: renamed.meantBy, elsewhere }));
   }
   return findings;
+}
+
+/** Keys that were given another name than the one that is missing in the same map: one mistake, and so one finding. */
+interface RenamedKeys {
+  /** Whether the issue says that a key is missing whose value stands under another name. */
+  isMissing(issue: z.core.$ZodIssue): boolean;
+  /** The missing key whose value stands under an unknown one, by the path of the unknown key in JSON. */
+  readonly meantBy: ReadonlyMap<string, string>;
+}
+
+function renamedKeys(issues: readonly z.core.$ZodIssue[], schema: z.ZodType, value: unknown): RenamedKeys {
+  const meantBy = new Map<string, string>();
+  const missing = new Set<string>();
+  for (const issue of issues.slice(0, 2 * MOST_PROBLEMS)) {
+    if (issue.code !== 'unrecognized_keys') continue;
+    const map = segmentsOf(issue);
+    const absent = issues.flatMap((other) => {
+      const path = segmentsOf(other);
+      const isInMap = path.length === map.length + 1 && map.every((segment, index) => segment === path[index]);
+      return isInMap && valueAt(value, path) === undefined ? [path] : [];
+    });
+    for (const key of issue.keys.slice(0, 2 * MOST_PROBLEMS)) {
+      const given = valueAt(value, [...map, key]);
+      const near = nearestNames(key, keysAt(schema, map));
+      const meant = absent.filter(
+        (path) => !missing.has(JSON.stringify(path)) && schemasAt(schema, path).some((field) => accepts(field, given)),
+      );
+      const [path] = meant;
+      if (meant.length !== 1 || path === undefined) continue;
+      if (near.length > 0 && !near.includes(String(path.at(-1)))) continue;
+      missing.add(JSON.stringify(path));
+      meantBy.set(JSON.stringify([...map, key]), String(path.at(-1)));
+    }
+  }
+  return { isMissing: (issue) => missing.has(JSON.stringify(segmentsOf(issue))), meantBy };
 }
 
 /** What is known of unknown keys beside the schema of their map. */

@@ -10,8 +10,16 @@ import {
   ObjectStore,
   objectOf,
 } from '../cluster/object-store.ts';
-import { BOOTSTRAP_GROUP, CLUSTER_LABEL, CORE_GROUP, type KubernetesObject, ownerOf } from '../cluster/objects.ts';
-import { collectionPath, owningMachine, readObject, type ServedVersions } from '../cluster/related.ts';
+import {
+  BOOTSTRAP_GROUP,
+  CLUSTER_LABEL,
+  CORE_GROUP,
+  type KubernetesObject,
+  ownerOf,
+  SecretObject,
+} from '../cluster/objects.ts';
+import { collectionPath, configOwner, owningMachine, readObject, type ServedVersions } from '../cluster/related.ts';
+import { storedState } from '../handover/mark.ts';
 import { hasBootstrapData, isOptedIn } from '../handover/opt-in.ts';
 import { type Profiles, profileFor } from '../handover/profiles.ts';
 import type { Judged } from '../reports/conditions.ts';
@@ -19,8 +27,7 @@ import { prepareReport } from '../reports/prepare.ts';
 import { presentConditions, writeConditions } from '../reports/write-conditions.ts';
 import { errorText, type Log } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { verdictAt } from './stored.ts';
-import { eventOf, TRANSLATED_CONDITION } from './verdict.ts';
+import { eventOf, TRANSLATED_CONDITION, verdictOn } from './verdict.ts';
 
 const MANAGER = 'machineadm-translator';
 /** Concurrent checks. */
@@ -301,5 +308,22 @@ class Reconciler {
       metrics.checkErrors.inc();
       log('warn', 'report not prepared', { machine: key, error: errorText(error) });
     }
+  }
+}
+
+/** What the Secret at a path means for its KubeadmConfig; undefined = it is gone, or belongs to another one. */
+async function verdictAt(
+  api: Api,
+  path: string,
+  config: KubernetesObject,
+  signal: AbortSignal,
+): Promise<Judged | undefined> {
+  try {
+    const secret = SecretObject.parse(await api.request({ path, signal }));
+    return configOwner(secret)?.uid === config.metadata.uid ? verdictOn(storedState(secret)) : undefined;
+  } catch (error) {
+    if (isStatus(error, 403)) return verdictOn('unreadable');
+    if (isStatus(error, 404)) return undefined;
+    throw error;
   }
 }

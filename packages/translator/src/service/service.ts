@@ -1,6 +1,9 @@
-import type { Server } from 'node:http';
+import { X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { createServer as createHttpServer, type Server } from 'node:http';
 import { createServer, type Server as TlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { callersBy } from '../admission/caller.ts';
 import { limitConnections } from '../admission/connections.ts';
 import { admissionListener } from '../admission/server.ts';
@@ -14,9 +17,7 @@ import { reconcile } from '../reconcile/reconciler.ts';
 import { copyConditions } from '../reports/copier.ts';
 import { errorText, type Log } from '../telemetry/log.ts';
 import { type Metrics, newMetrics } from '../telemetry/metrics.ts';
-import { expiryOf, readDirectory } from './certificate.ts';
 import type { Configuration } from './configuration.ts';
-import { healthServer } from './health.ts';
 import { profilesFrom } from './profiles-file.ts';
 import { warmUp } from './warm-up.ts';
 
@@ -214,4 +215,36 @@ async function close(server: Server | TlsServer): Promise<void> {
     server.close(() => resolve());
     server.closeIdleConnections();
   });
+}
+
+/** Answers probes and Prometheus. `isReady` says whether admission requests are served. */
+function healthServer(metrics: Metrics, isReady: () => boolean): Server {
+  return createHttpServer((request, response) => {
+    const answer = (status: number, text: string, type = 'text/plain; charset=utf-8') =>
+      response.writeHead(status, { 'content-type': type }).end(text);
+    const path = request.url?.split('?')[0];
+    if (request.method !== 'GET') answer(405, 'only GET is allowed\n');
+    else if (path === '/healthz') answer(200, 'ok\n');
+    else if (path === '/readyz') answer(isReady() ? 200 : 503, isReady() ? 'ok\n' : 'not ready\n');
+    else if (path === '/metrics') {
+      metrics.registry.metrics().then(
+        (text) => answer(200, text, metrics.registry.contentType),
+        () => answer(500, 'metrics failed\n'),
+      );
+    } else answer(404, 'not found\n');
+  });
+}
+
+/** Certificate and key of a mounted Secret, as cert-manager and the kubelet keep them: read again for each rotation. */
+async function readDirectory(directory: string): Promise<{ readonly certificate: string; readonly key: string }> {
+  const [certificate, key] = await Promise.all([
+    readFile(join(directory, 'tls.crt'), 'utf8'),
+    readFile(join(directory, 'tls.key'), 'utf8'),
+  ]);
+  return { certificate, key };
+}
+
+/** When a certificate expires. */
+function expiryOf(certificate: string): Date {
+  return new X509Certificate(certificate).validToDate;
 }

@@ -5,8 +5,8 @@ import { auditPolicyFor, findUncovered } from '@machineadm/hardening/audit-polic
 import { ADMISSION_MOUNT, AUDIT_LOG_MOUNT, AUDIT_POLICY_MOUNT } from '@machineadm/hardening/controls/build.ts';
 import { CONTROLS } from '@machineadm/hardening/controls/index.ts';
 import { evaluateControl } from '@machineadm/hardening/evaluate.ts';
+import { matchesPattern } from '@machineadm/hardening/harden-host.ts';
 import { argumentsOf, editManifest, hostPathOf, readManifest } from '@machineadm/hardening/manifest.ts';
-import { matchesPattern } from '@machineadm/hardening/path-pattern.ts';
 import { auditControls } from '../../../../src/features/hardening/audit.ts';
 import { FileError, UnsafePath } from '../../../../src/host/files/file-error.ts';
 import { expandPattern } from '../../../../src/kubernetes/hardening/found-files.ts';

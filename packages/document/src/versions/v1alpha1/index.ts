@@ -1,11 +1,11 @@
-import { withCode } from '../../diagnostics/index.ts';
+import { type PathSegment, withCode } from '../../diagnostics/index.ts';
 import { checkHostParts } from '../../host-parts/index.ts';
 import { checkContainerd } from '../../sections/containerd/index.ts';
 import { checkHardening } from '../../sections/hardening.ts';
 import { checkImages } from '../../sections/images.ts';
 import { checkKubernetes } from '../../sections/kubernetes/checks.ts';
 import { checkIdentity } from '../../sections/kubernetes/checks-identity.ts';
-import { checkKubeletFiles } from '../../sections/kubernetes/checks-kubelet-files.ts';
+import { checkKubeletFiles } from '../../sections/kubernetes/checks-kubelet-configuration.ts';
 import { checkManifests } from '../../sections/kubernetes/control-plane.ts';
 import { checkFailurePatterns } from '../../sections/kubernetes/exec.ts';
 import type { KubernetesSection } from '../../sections/kubernetes/index.ts';
@@ -16,7 +16,6 @@ import { API_VERSIONS } from '../api-versions.ts';
 import type { ChangeablePart, DocumentVersion } from '../version.ts';
 import { toModel } from './convert.ts';
 import { entryKeys } from './entry-keys.ts';
-import { keepsNumber } from './exact-numbers.ts';
 import { lint } from './lint.ts';
 import { checkPlatform } from './platform.ts';
 import { checkSecretNames } from './secret-names.ts';
@@ -125,4 +124,22 @@ function lastingApiServer(
   if (section === undefined) return {};
   if (ownProgram) return { apiServer: section };
   return section.certSANs === undefined ? {} : { apiServer: { certSANs: section.certSANs } };
+}
+
+/** Parts of the document in the words of another program, whose numbers are handed to it as they are written. */
+const OTHERS_WORDS = [
+  ['host', 'sysctl'],
+  ['containerRuntime', 'containerd', 'settings'],
+  ['containerRuntime', 'containerd', 'runtimes', '*', 'options'],
+  ['kubernetes', 'node', 'kubelet', 'config'],
+  ['kubernetes', 'addons', 'proxy', 'config'],
+  ['kubernetes', 'bootstrapper', 'kubeadm', 'patches', '*', 'patch'],
+  ['kubernetes', 'bootstrapper', 'kubeadm', 'extraDocuments'],
+  ['kubernetes', 'controlPlane', 'apiServer', 'admission', 'config', '*', 'configuration'],
+];
+
+function keepsNumber(path: readonly PathSegment[]): boolean {
+  return OTHERS_WORDS.some(
+    (parts) => parts.length < path.length && parts.every((part, index) => part === '*' || part === path[index]),
+  );
 }
