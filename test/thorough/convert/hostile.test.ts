@@ -103,8 +103,10 @@ describe('templates', () => {
         const expressions = new Expressions();
         const marked = markExpressions(text, 'place', expressions, new Report());
         const without = (whole: string) => whole.replace(/\{%[-+]?\s*(?:end)?raw\s*[-+]?%\}/g, '');
+        // An expression that is a text in quotes is replaced by it.
+        const told = text.replace(/\{\{[-+]?\s*(?:"([^"]*)"|'([^']*)')\s*[-+]?\}\}/g, '$1$2');
         const back = expressions.replace(marked, (path) => `{{${path}}}`);
-        assert.equal(without(back).replace(/[-\s]/g, ''), without(text).replace(/[-\s]/g, ''));
+        assert.equal(without(back).replace(/[-\s]/g, ''), without(told).replace(/[-\s]/g, ''));
       }),
       { numRuns: 500 },
     );

@@ -59,7 +59,7 @@ describe('the catalogue decides', () => {
 
   test('after which ones the node is reset first', () => {
     const expected = recorded(`
-      cri-socket-other cgroupspath-systemd cgroup-driver-docker runc-missing container-command-missing crun-too-old crun-hybrid-cgroups
+      cri-socket-other cgroupspath-systemd cgroup-driver-docker runc-missing container-command-missing shim-killed crun-too-old crun-hybrid-cgroups
       oci-create-failed api-x509-generic csr-unauthorized csr-forbidden certkey-expired certkey-forbidden
       certkey-mismatch kubelet-unhealthy kubelet-unhealthy-stdout kubelet-check-legacy
       bootstrap-kubeconfig-missing kubelet-swap kubelet-cgroup-v1 kubelet-config-decode kubelet-unknown-flag

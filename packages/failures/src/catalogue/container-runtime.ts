@@ -228,6 +228,22 @@ export const CONTAINER_RUNTIME: readonly TopicEntry[] = [
       'level=error msg="StartContainer for \\"89d2991b\\" failed" error="failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: exec: \\"kube-apiserver\\": executable file not found in $PATH: unknown"',
   },
   {
+    id: 'shim-killed',
+    source: 'containerd',
+    kind: 'cause',
+    reason: 'StaticPodCrashLoop',
+    priority: 112,
+    pattern: /failed to create shim task: ttrpc: closed|failed to start shim: start failed: .{0,300}: signal: killed/,
+    retryable: false,
+    cleanup: 'reset',
+    says: "Containers end because containerd's shim, the parent of a container, ends.",
+    remedy:
+      'Find what ends the processes containerd-shim-runc-v2: an agent for security, or the kernel for lack of memory, which its log says.',
+    reference: 'containerd runtime/v2/shim.go, ttrpc client.go ErrClosed; a lab node whose shims were killed',
+    example:
+      'level=error msg="RunPodSandbox for &PodSandboxMetadata{Name:etcd-cp-1,Uid:55b3d2b7,Namespace:kube-system,Attempt:0,} failed, error" error="failed to create containerd task: failed to create shim task: ttrpc: closed: unknown"',
+  },
+  {
     id: 'crun-too-old',
     source: 'containerd',
     kind: 'cause',
