@@ -80,10 +80,10 @@ export async function findLeaks(
   const run = join(root, 'run');
   const upper = machine.upper;
   for (const directory of [join(upper, 'var/lib/machineadm'), join(run, 'machineadm')]) {
-    forEachFile(directory, 'all', (path) => search(path, readFileSync(path)));
+    forEachFile(directory, 'all', (path) => search(path, contentOf(path)));
   }
   for (const directory of [upper, join(machine.directory, 'kubelet'), run, join(root, 'tmp')]) {
-    forEachFile(directory, 'readable for all', (path) => search(`readable for all: ${path}`, readFileSync(path)));
+    forEachFile(directory, 'readable for all', (path) => search(`readable for all: ${path}`, contentOf(path)));
   }
   return found;
 }
@@ -124,6 +124,16 @@ function processesOf(machine: Machine): string[] {
       return []; // it has ended
     }
   });
+}
+
+/** A machine goes on: a file that it removed meanwhile is empty. */
+function contentOf(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return Buffer.alloc(0);
+    throw error;
+  }
 }
 
 /** Visits regular files below a directory; of those that others can reach and read only, where so asked. */
