@@ -126,12 +126,13 @@ function processesOf(machine: Machine): string[] {
   });
 }
 
-/** A machine goes on: a file that it removed meanwhile is empty. */
+/** Empty for a file that the machine removed meanwhile, and for a namespace, which /run/netns binds to files. */
 function contentOf(path: string): Buffer {
   try {
     return readFileSync(path);
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return Buffer.alloc(0);
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'ENOENT' || code === 'EINVAL') return Buffer.alloc(0);
     throw error;
   }
 }
