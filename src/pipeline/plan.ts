@@ -23,9 +23,9 @@ import { inBoot, instanceIdentity, type JournalState, withNotes, withoutRecords 
 import type { OpenedDocument } from './load.ts';
 import { stepsFor } from './pipeline.ts';
 import { followUpId, pendingFollowUps, planStep } from './plan-step.ts';
-import type { PreflightScope } from './preflight.ts';
 import {
   findingsOf,
+  type PreflightScope,
   type Requirements,
   refusalFinding,
   refusalFor,

@@ -176,7 +176,7 @@ export class Fleet {
   }
 }
 
-/** Where a machine, or what the agent printed on it, shows a secret of these tests. Of a machine that is off, the latter only. */
+/** Where a machine, or what the agent printed on it, shows a secret of these tests. */
 async function leaksOf(node: Node): Promise<readonly string[]> {
   const texts = { 'what the agent printed': node.printed.join('\n') };
   const found = seededSecrets().map((seeds) => findLeaks(node.machine, seeds, texts));

@@ -55,7 +55,7 @@ function base64Amid(value: Buffer, offset: number): string {
 /**
  * Looks for the seeded secrets in everything that a run leaves for others to read: the given texts (what it printed),
  * the whole journal with all fields, the console, the processes that run, the agent's own directories, and every file that is readable for all
- * in the machine's own layer, the kubelet's volume, /run and /tmp. Of a machine that is off, the texts and the console only. Returns
+ * in the machine's own layer, the kubelet's volume, /run and /tmp. Of a machine that is off, the texts, the console and the disk. Returns
  * what was found where; [] = nothing.
  */
 export async function findLeaks(
@@ -70,21 +70,21 @@ export async function findLeaks(
   };
   for (const [where, text] of Object.entries(texts)) search(where, Buffer.from(text));
   search('the console', Buffer.from(machine.console()));
-  if (machine.leader() === undefined) return found;
+  const upper = machine.upper;
+  forEachFile(join(upper, 'var/lib/machineadm'), 'all', (path) => search(path, contentOf(path)));
+  const readable = (directory: string) =>
+    forEachFile(directory, 'readable for all', (path) => search(`readable for all: ${path}`, contentOf(path)));
+  for (const directory of [upper, join(machine.directory, 'kubelet')]) readable(directory);
+  const leader = machine.leader();
+  if (leader === undefined) return found;
   search('the journal', Buffer.from((await machine.exec(['journalctl', '-o', 'export', '--no-pager'])).stdout));
 
   for (const process of processesOf(machine))
     search('the arguments and environment of a process', Buffer.from(process));
 
-  const root = join('/proc', `${machine.leader()}`, 'root');
-  const run = join(root, 'run');
-  const upper = machine.upper;
-  for (const directory of [join(upper, 'var/lib/machineadm'), join(run, 'machineadm')]) {
-    forEachFile(directory, 'all', (path) => search(path, contentOf(path)));
-  }
-  for (const directory of [upper, join(machine.directory, 'kubelet'), run, join(root, 'tmp')]) {
-    forEachFile(directory, 'readable for all', (path) => search(`readable for all: ${path}`, contentOf(path)));
-  }
+  const root = join('/proc', `${leader}`, 'root');
+  forEachFile(join(root, 'run/machineadm'), 'all', (path) => search(path, contentOf(path)));
+  for (const directory of ['run', 'tmp']) readable(join(root, directory));
   return found;
 }
 

@@ -40,7 +40,8 @@ async function problemsElsewhere(document: unknown, path: readonly PathSegment[]
   const result = await load(document);
   const place = formatPath(path);
   const problems = result.ok ? [] : result.problems.map((problem) => `${problem.path}: ${problem.message}`);
-  return problems.filter((problem) => !problem.startsWith(place));
+  // Not `host.proxy.https` for `host.proxy.http`.
+  return problems.filter((problem) => !problem.startsWith(place) || !/^[.:[]/.test(problem.slice(place.length)));
 }
 
 /** A valid document of each kind, and the places of it that were not damaged often enough yet. */

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MachineadmError } from '@machineadm/document/outcomes/errors.ts';
 import type { FindSource } from '../../../src/pipeline/change-source.ts';
-import type { PreflightScope } from '../../../src/pipeline/preflight.ts';
 import {
   findingsOf,
+  type PreflightScope,
   preflight,
   refuseUnlessRoot,
   requireAfter,

@@ -287,11 +287,8 @@ function isOfOtherType(issue: z.core.$ZodIssue, found: unknown): boolean {
 
 /** How many keys of a map an alternative does not have: that with the fewest is meant. */
 function foreignKeys(issues: readonly z.core.$ZodIssue[]): number {
-  return issues.reduce(
-    (sum, { code, path, ...rest }) =>
-      code === 'unrecognized_keys' && path.length === 0 && 'keys' in rest ? sum + rest.keys.length : sum,
-    0,
-  );
+  return issues.flatMap((issue) => (issue.code === 'unrecognized_keys' && issue.path.length === 0 ? issue.keys : []))
+    .length;
 }
 
 /** A map whose `type`, or its like, is none of those that exist. */

@@ -233,6 +233,8 @@ export const CONTAINER_RUNTIME: readonly TopicEntry[] = [
     kind: 'cause',
     reason: 'StaticPodCrashLoop',
     priority: 112,
+    // A restart of containerd says it, too, and is harmless.
+    circumstantial: true,
     pattern: /failed to create shim task: ttrpc: closed|failed to start shim: start failed: .{0,300}: signal: killed/,
     retryable: false,
     cleanup: 'reset',
